@@ -1,0 +1,38 @@
+// kernel/plugin_slot.h - what the loader hands to the kernel: one slot per plugin file or linked plugin.
+//
+// The loader finds and checks a file, makes a slot (which carries the tn_host the plugin will be given), opens the
+// library, calls tn_plugin_query, validates the table and calls Runtime::attach. Every file looked at keeps its slot, in
+// search order, as its verdict; only attached ones have an instance.
+// Owns: the runtime owns slots; a slot owns its library handle (dropped after close()).
+// Threads: slots are made and attached under the runtime's plugin lock.
+#pragma once
+#include <tenon/plugin.h>
+#include <tenon/runtime.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tenon::kernel {
+
+class Runtime;
+
+// Behind tn_host.ctx: whose call it is, and what that plugin holds.
+struct HostContext {
+  Runtime* runtime = nullptr;
+  struct PluginSlot* slot = nullptr;
+  std::atomic<int64_t> live_allocs{0}, live_bytes{0};
+};
+
+struct PluginSlot {
+  tn_plugin_entry entry{};            // the verdict; entry.code 0 = in use
+  HostContext context;
+  tn_host host{};                     // filled by Runtime::add_slot
+  std::shared_ptr<void> library;      // keeps the file mapped; empty for linked plugins
+  const tn_plugin* table = nullptr;   // validated by the loader: size, abi, required entries, pairs that belong together
+  tn_instance* instance = nullptr;    // after open()
+  bool attached = false;
+};
+
+}  // namespace tenon::kernel

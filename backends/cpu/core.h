@@ -38,6 +38,7 @@ constexpr int64_t element_size(uint32_t dtype) {
     default: return 0;  // sub-byte
   }
 }
+struct Bytes16 { uint64_t half[2]; };  // an element of 16 bytes that is only moved
 constexpr uint64_t bit(uint32_t dtype) { return uint64_t{1} << dtype; }
 constexpr uint64_t kIntMask = bit(TN_U8) | bit(TN_I8) | bit(TN_U16) | bit(TN_I16) | bit(TN_U32) | bit(TN_I32) | bit(TN_U64) | bit(TN_I64);
 constexpr uint64_t kFloatMask = bit(TN_F16) | bit(TN_BF16) | bit(TN_F32) | bit(TN_F64);

@@ -28,7 +28,7 @@ void by_size(int32_t size, F&& f) {
     case 1: f(uint8_t{}); break;
     case 2: f(uint16_t{}); break;
     case 4: f(uint32_t{}); break;
-    case 16: f(__int128{}); break;
+    case 16: f(Bytes16{}); break;
     default: f(uint64_t{}); break;
   }
 }

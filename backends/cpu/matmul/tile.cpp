@@ -4,6 +4,7 @@
 #include "hwy/highway.h"
 
 #include "backends/cpu/matmul/tile.h"
+#include "backends/cpu/simd-inl.h"
 #include "hwy/cache_control.h"
 
 #include <algorithm>
@@ -29,26 +30,6 @@ struct TileArgs {
   int64_t k, cols;
   bool add;                                    // c += instead of c =
 };
-
-// Loads or stores the first `count` lanes.
-HWY_INLINE hn::Vec<D> load_part(D d, const float* p, int64_t count) {
-#if HWY_MEM_OPS_MIGHT_FAULT
-  float lane[HWY_MAX_BYTES / 4] = {};
-  for (int64_t i = 0; i < count; ++i) lane[i] = p[i];
-  return hn::LoadU(d, lane);
-#else
-  return hn::MaskedLoad(hn::FirstN(d, size_t(count)), d, p);
-#endif
-}
-HWY_INLINE void store_part(D d, hn::Vec<D> v, float* p, int64_t count) {
-#if HWY_MEM_OPS_MIGHT_FAULT
-  float lane[HWY_MAX_BYTES / 4];
-  hn::StoreU(v, d, lane);
-  for (int64_t i = 0; i < count; ++i) p[i] = lane[i];
-#else
-  hn::BlendedStore(v, hn::FirstN(d, size_t(count)), d, p);
-#endif
-}
 
 // kRows x kVectors accumulators in registers. kPart: the last vector is not whole. kPacked: b is a padded panel in L2.
 template <int kRows, int kVectors, bool kPart, bool kPacked>

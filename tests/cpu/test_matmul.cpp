@@ -72,5 +72,71 @@ TEST_P(Matmul, batches_broadcast_and_a_program_adds_bias_and_relu) {
   }
 }
 
+uint16_t to_bf16(float x) {
+  uint32_t u;
+  std::memcpy(&u, &x, 4);
+  return uint16_t((u + 0x7FFF + (u >> 16 & 1)) >> 16);
+}
+float from_bf16(uint16_t h) {
+  const uint32_t u = uint32_t(h) << 16;
+  float x;
+  std::memcpy(&x, &u, 4);
+  return x;
+}
+const std::array<int64_t, 3> kAmxSizes[] = {{1, 1, 1}, {32, 32, 32}, {33, 31, 65}, {64, 100, 200}, {7, 600, 130}, {700, 40, 70}, {96, 64, 1500}, {600, 520, 64}, {5, 6, 0}};
+TEST(AmxMatmul, bf16_products_of_any_size_match_double_loops) {
+  for (uint32_t threads : {1u, 2u}) {
+    Pack pack(nullptr, threads);
+    for (auto [m, n, k] : kAmxSizes) {
+      std::vector<uint16_t> a, b;
+      for (float v : noise(m * k + 1, 1)) a.push_back(to_bf16(v));
+      for (float v : noise(k * n + 1, 2)) b.push_back(to_bf16(v));
+      for (uint32_t out : {TN_F32, TN_BF16}) {
+        Op op(TN_OPID_MATMUL);
+        op.in(TN_BF16, {m, k}).in(TN_BF16, {k, n}).out(out, {m, n});
+        if (!pack.refusal("cpu.matmul.amx_bf16", op).empty()) GTEST_SKIP() << "no AMX here";
+        std::vector<float> c(static_cast<size_t>(m * n) + 1, 99);
+        auto* half = reinterpret_cast<uint16_t*>(c.data());
+        ASSERT_EQ(pack.run("cpu.matmul.amx_bf16", op, {a.data(), b.data(), c.data()}), TN_OK);
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t j = 0; j < n; ++j) {
+            double want = 0, mass = 0;
+            for (int64_t p = 0; p < k; ++p) {
+              const double t = double(from_bf16(a[size_t(i * k + p)])) * double(from_bf16(b[size_t(p * n + j)]));
+              want += t, mass += std::fabs(t);
+            }
+            const double got = double(out == TN_F32 ? c[size_t(i * n + j)] : from_bf16(half[i * n + j]));
+            ASSERT_NEAR(got, want, 1e-6 * mass * 4 + (out == TN_F32 ? 0 : std::fabs(want) / 256)) << m << "x" << n << "x" << k;
+          }
+        if (out == TN_F32) { ASSERT_EQ(c[size_t(m * n)], 99.0f); }
+      }
+    }
+  }
+}
+TEST(AmxMatmul, u8_times_i8_is_exact) {
+  for (uint32_t threads : {1u, 2u}) {
+    Pack pack(nullptr, threads);
+    for (auto [m, n, k] : kAmxSizes) {
+      std::mt19937 rng(3);
+      std::vector<uint8_t> a(static_cast<size_t>(m * k) + 1);
+      std::vector<int8_t> b(static_cast<size_t>(k * n) + 1);
+      for (auto& v : a) v = uint8_t(rng());
+      for (auto& v : b) v = int8_t(rng());
+      Op op(TN_OPID_MATMUL);
+      op.in(TN_U8, {m, k}).in(TN_I8, {k, n}).out(TN_I32, {m, n});
+      if (!pack.refusal("cpu.matmul.amx_u8s8", op).empty()) GTEST_SKIP() << "no AMX here";
+      std::vector<int32_t> c(static_cast<size_t>(m * n) + 1, 99);
+      ASSERT_EQ(pack.run("cpu.matmul.amx_u8s8", op, {a.data(), b.data(), c.data()}), TN_OK);
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+          int32_t want = 0;
+          for (int64_t p = 0; p < k; ++p) want += a[size_t(i * k + p)] * b[size_t(p * n + j)];
+          ASSERT_EQ(c[size_t(i * n + j)], want) << m << "x" << n << "x" << k;
+        }
+      ASSERT_EQ(c[size_t(m * n)], 99);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon::test

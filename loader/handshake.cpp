@@ -13,12 +13,12 @@ namespace {
 // The part every 1.0 plugin has: up to its last required entry.
 constexpr size_t kLeastSize = offsetof(tn_plugin, close) + sizeof(tn_plugin::close);
 
-// A plugin with devices has all of these, a kernel pack none of them.
 struct Entry {
   const char* name;
   bool present;
 };
 
+// Names of the absent entries; *out_any tells whether one is there.
 std::string missing_names(std::initializer_list<Entry> entries, bool* out_any) {
   std::string missing;
   *out_any = false;
@@ -32,17 +32,30 @@ std::string missing_names(std::initializer_list<Entry> entries, bool* out_any) {
   return missing;
 }
 
+// Entries that only make sense together: all of them or none.
+std::optional<Verdict> check_group(const char* group, std::initializer_list<Entry> entries) {
+  bool any = false;
+  const std::string missing = missing_names(entries, &any);
+  if (!any || missing.empty()) return std::nullopt;
+  return verdict(Code::BadTable, std::string("some ") + group + " entries are there, but these are NULL: " + missing);
+}
+
 std::optional<Verdict> check_entries(const tn_plugin& t) {
 #define E(name) Entry{#name, t.name != nullptr}
   bool any = false;
   const std::string required = missing_names({E(open), E(quiesce), E(close)}, &any);
   if (!required.empty()) return verdict(Code::BadTable, "required entries are NULL: " + required);
-  const std::string device = missing_names({E(devices), E(device_open), E(device_close), E(spaces), E(alloc), E(free), E(copy),
-                                            E(queue_open), E(queue_close), E(timeline_open), E(timeline_close), E(signal), E(wait),
-                                            E(query)}, &any);
-  if (any && !device.empty()) return verdict(Code::BadTable, "some device entries are there, but these are NULL: " + device);
+  if (auto bad = check_group("device", {E(devices), E(device_open), E(device_close), E(spaces), E(alloc), E(free), E(copy),
+                                        E(queue_open), E(queue_close)})) {
+    return bad;
+  }
+  // Devices whose work is done when a call returns need no timelines.
+  auto bad = check_group("timeline", {E(timeline_open), E(timeline_close), E(signal), E(wait), E(query)});
+  if (!bad && t.timeline_open != nullptr && t.devices == nullptr) {
+    bad = verdict(Code::BadTable, "timeline entries are there, but no device entries");
+  }
+  return bad;
 #undef E
-  return std::nullopt;
 }
 
 }  // namespace

@@ -124,6 +124,17 @@ Value expand_to(Emit& e, Value v, const Dims& dims) {
   return e.op(TN_OPID_EXPAND, {v}, {Attr::ints(TN_KEY_DIMS, dims)});
 }
 
+Value row_major(Emit& e, Value v) {
+  const tn_type t = e.type(v);
+  int64_t stride = 1;
+  for (int i = t.rank; i-- > 0;) {
+    if (TN_IS_SYM(t.dim[i])) return e.op(TN_OPID_COPY, {v});  // undecided: a copy is always right
+    if (t.dim[i] != 1 && t.stride[i] != stride) return e.op(TN_OPID_COPY, {v});
+    stride *= t.dim[i];
+  }
+  return v;
+}
+
 Value reduce_axes(Emit& e, uint64_t op_id, Value v, const Dims& axes, bool keepdims) {
   if (axes.empty()) return v;
   return e.op(op_id, {v}, {Attr::ints(TN_KEY_AXES, axes), Attr::i64(TN_KEY_KEEPDIMS, keepdims)});

@@ -66,6 +66,8 @@ inline Value widen(Emit& e, Value v) { return cast_to(e, v, compute_type(e.type(
 Value scalar(Emit& e, uint64_t op_id, Value a, double b);            // binary op with a literal right operand
 Value reshape(Emit& e, Value v, const Dims& dims);                   // v itself when it has those dims
 Value permute(Emit& e, Value v, const Dims& perm);
+// v in row-major order, copied where its strides say otherwise: for ops whose result is row-major whatever x is.
+Value row_major(Emit& e, Value v);
 Value expand_to(Emit& e, Value v, const Dims& dims);
 Value reduce_axes(Emit& e, uint64_t op_id, Value v, const Dims& axes, bool keepdims);  // v itself when axes is empty
 Value full(Emit& e, const Dims& dims, uint32_t dtype, double value);

@@ -18,14 +18,6 @@ tn_status conv_output(tn_diag* d, const char* name, const tn_type& x, const tn_t
   return TN_OK;
 }
 
-tn_type shape_type(uint32_t dtype, const Dims& dims) {
-  tn_type t{};
-  t.dtype = static_cast<uint8_t>(dtype);
-  t.rank = static_cast<uint8_t>(dims.size());
-  std::copy_n(dims.begin(), std::min<size_t>(dims.size(), TN_MAX_RANK), t.dim);
-  return t;
-}
-
 Value grouped_windows(Emit& e, Value x, const Sliding& s, const Calc& calc) {
   x = pad_image(e, x, s.lo, s.hi, {0, 0}, 0, calc);
   const Dims dims = e.dims(x);

@@ -7,9 +7,6 @@ namespace tenon::ops {
 // Checks x, w dims and groups, sets s->kernel and gives [N, O, OH, OW]. TN-SHAPE-060, -061.
 tn_status conv_output(tn_diag*, const char* op_name, const tn_type& x, const tn_type& w, Sliding* s, const Calc&, Dims* out);
 
-// A type with dims only, where an attribute gives them (the shape that a gradient has).
-tn_type shape_type(uint32_t dtype, const Dims& dims);
-
 // Padded x as windows [N, G, C/G, OH, OW, KH, KW].
 Value grouped_windows(Emit&, Value x, const Sliding&, const Calc&);
 

@@ -12,6 +12,14 @@ bool has_symbols(const tn_type& t) {
 
 Dims dims_of(const tn_type& t) { return {t.dim, t.dim + t.rank}; }
 
+tn_type shape_type(uint32_t dtype, const Dims& dims) {
+  tn_type t{};
+  t.dtype = static_cast<uint8_t>(dtype);
+  t.rank = static_cast<uint8_t>(dims.size());
+  std::copy_n(dims.begin(), std::min<size_t>(dims.size(), TN_MAX_RANK), t.dim);
+  return t;
+}
+
 int64_t product(const Dims& dims, size_t begin, size_t end) {
   int64_t n = 1;
   for (size_t i = begin; i < end; ++i) n *= dims[i];
@@ -83,10 +91,7 @@ tn_status need_dims(tn_diag* d, const char* op, const char* operand, const tn_ty
   bool same = t.rank == expected.size();
   for (size_t i = 0; same && i < expected.size(); ++i) same = calc.equal(t.dim[i], expected[i]);
   if (same) return TN_OK;
-  tn_type want{};
-  want.dtype = t.dtype;
-  want.rank = static_cast<uint8_t>(expected.size());
-  std::copy(expected.begin(), expected.end(), want.dim);
+  const tn_type want = shape_type(t.dtype, expected);
   return fail(d, TN_E_SHAPE, error_id(kShape, 64), "%s: %s has dims that do not fit\nwhy: %s is %s, it must be %s\ntry: reshape %s, or give one of that shape",
               op, operand, operand, type_text(t).c_str(), type_text(want).c_str(), operand);
 }

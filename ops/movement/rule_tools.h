@@ -40,6 +40,8 @@ struct Calc {
 inline Calc calc_of(tn_builder* b) { return {tn_builder_table()->dims(b)}; }
 bool has_symbols(const tn_type& t);
 Dims dims_of(const tn_type& t);
+// A type with dims only, where an attribute gives them (the shape that a gradient has).
+tn_type shape_type(uint32_t dtype, const Dims& dims);
 int64_t product(const Dims& dims, size_t begin, size_t end);  // numbers only
 inline int64_t product(const Dims& dims) { return product(dims, 0, dims.size()); }
 

@@ -13,7 +13,11 @@ inline tn_status infer_step(const char* name, const char* const* operands, const
     if (tn_status s = need_same_dtype(d, name, operands[i], op->type[i], p); s != TN_OK) return s;
     if (tn_status s = need_dims(d, name, operands[i], op->type[i], dims_of(p), Calc{dims}); s != TN_OK) return s;
   }
-  for (uint32_t i = 0; i < op->n_out; ++i) set_type(&out[i], p.dtype, dims_of(p), dims, &p);
+  for (uint32_t i = 0; i < op->n_out; ++i) {
+    out[i] = tn_type{};
+    if (tn_status s = broadcast(op, dims, &out[i], d); s != TN_OK) return s;
+    out[i].dtype = p.dtype;
+  }
   return TN_OK;
 }
 

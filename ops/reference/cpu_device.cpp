@@ -45,7 +45,7 @@ tn_status cpu_devices(tn_instance*, tn_device_info* out, uint32_t stride, uint32
   if (cap == 0) return TN_OK;
   tn_device_info info{};
   info.size = static_cast<uint32_t>(std::min<size_t>(stride, sizeof info));
-  info.kind = TN_KIND_CPU;
+  info.kind = TN_KIND_CPU, info.flags = TN_DEVICE_INLINE;
   info.mem_total_bytes = memory_total_bytes();
   info.mem_free_bytes = std::min(memory_free_bytes(), info.mem_total_bytes);
   info.dtype_storage = kMoveMask;

@@ -55,6 +55,10 @@ class Puller {
       (*result)[t] = emit_sum(part, targets_[t].type, axes);
       return;
     }
+    if (part.inst.size() == 1 && part.inst[0].op == TN_OP_INPUT && t != TN_NONE) {
+      (*result)[t] = with_dims(e_, source(part.in[0]), dims_of(targets_[t].type));
+      return;
+    }
     const tn_program program = part.program();
     const Attr attr = Attr::program(TN_KEY_PROGRAM, &program);
     const std::vector<Value> out = e_.ops(TN_OPID_POINTWISE, sources(part), {&attr, 1}, part.push, program.n_out);
@@ -67,6 +71,10 @@ class Puller {
   Value emit_sum(const ProgramPart& part, const tn_type& type, const std::vector<int64_t>& axes) {
     std::vector<Value> in = sources(part);
     cover_full_dims(&in);
+    if (is_plain(part, type.dtype)) {
+      const Attr plain[] = {Attr::ints(TN_KEY_AXES, axes), Attr::i64(TN_KEY_KEEPDIMS, 1), Attr::i64(TN_KEY_MONOID, TN_MONOID_SUM)};
+      return with_dims(e_, e_.ops(TN_OPID_REDUCE, in, plain, {}, 1)[0], dims_of(type));
+    }
     const tn_program pre = part.program();
     const uint32_t compute = part.inst[part.out[0]].type;
     ProgramBuilder round(compute);
@@ -75,6 +83,12 @@ class Puller {
                                Attr::i64(TN_KEY_MONOID, TN_MONOID_SUM)};
     if (type.dtype != compute) attrs.push_back(Attr::program(TN_KEY_POST, round.finish()));
     return with_dims(e_, sum_node(part, in, attrs), dims_of(type));
+  }
+
+  // The seed itself is summed: a reduce without programs widens and rounds by itself.
+  static bool is_plain(const ProgramPart& part, uint32_t dtype) {
+    const bool cast = part.inst.size() == 2 && part.inst[1].op == TN_OP_CAST && part.inst[1].type == compute_type(dtype);
+    return (part.inst.size() == 1 || cast) && part.inst[0].op == TN_OP_INPUT && part.inst[0].type == dtype;
   }
 
   // INDEX counts in the output of a pointwise; a sum has another output, so the program goes before it.

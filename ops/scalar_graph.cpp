@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/emit.h"
+#include "ops/op.h"
 
 namespace tenon::ops {
 
@@ -52,6 +53,10 @@ ScalarGraph::Id ScalarGraph::op(uint32_t opcode, Id a, Id b, Id c) {
 }
 
 ScalarGraph::Id ScalarGraph::cast(Id a, uint32_t dtype) {
+  // Widening a float and narrowing it again gives the same value.
+  const ScalarNode& n = nodes_[a];
+  const bool widened = n.op == TN_OP_CAST && is_float(n.type) && is_float(dtype) && dtype_bits(n.type) > dtype_bits(dtype);
+  if (widened && type_of(n.a) == dtype) return n.a;
   return type_of(a) == dtype ? a : add({TN_OP_CAST, static_cast<uint8_t>(dtype), a});
 }
 

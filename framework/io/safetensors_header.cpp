@@ -213,6 +213,9 @@ Status check_tiling(std::vector<SafetensorsEntry>& tensors, uint64_t data_size, 
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, uint64_t data_size, const std::string& where) {
   if (json.empty() || json.front() != '{')
     return bad(12, where, "the header is not what the format allows", "it must begin with '{'", "check that this is a safetensors file");
+  // The JSON parser takes a NUL for the end of the text and would ignore what follows.
+  if (json.find('\0') != std::string_view::npos)
+    return bad(12, where, "the header is not what the format allows", "it holds a NUL byte", "save the file again with a conforming writer");
   HeaderEvents events(where);
   if (!nlohmann::json::sax_parse(json.begin(), json.end(), &events)) return events.status;
   Status tiling = check_tiling(events.header.tensors, data_size, where);

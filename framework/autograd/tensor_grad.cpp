@@ -62,6 +62,25 @@ void Tensor::set_grad(const Tensor& g, Where where) {
   const Tensor before = adopt(std::exchange(impl_->node->grad, held.leak()));
 }
 
+void Tensor::set_data(const Tensor& data, Where where) {
+  require_defined(*this, "set_data", "this", where);
+  require_defined(data, "set_data", "data", where);
+  if (impl_ == data.impl_) return;
+  if (!is_leaf())
+    raise(TN_E_STATE, error::id(error::kGrad, 13), where, "set_data", "only a leaf can take over other memory",
+          type_text() + " was computed by " + impl_->node->name, "use detach() to cut it off");
+  tn_tensor_retain(data.impl_->handle);
+  tn_tensor_release(impl_->handle);
+  impl_->handle = data.impl_->handle;
+  impl_->type = data.impl_->type;
+  impl_->device = data.impl_->device;
+  impl_->meta_state.store(0, std::memory_order_release);
+  if (impl_->node == nullptr) return;
+  set_grad({});  // it belongs to the old type and device
+  impl_->node->device = impl_->device;
+  impl_->node->type = impl_->type;
+}
+
 void add_hook(const Tensor& t, std::unique_ptr<GradientHook> hook, Where where) {
   require_defined(t, "add_hook", "t", where);
   if (t.impl()->node == nullptr)

@@ -66,32 +66,40 @@ std::string to_string(Where where) {
   return detail::format("%s:%u", slash ? slash + 1 : where.file, where.line);
 }
 
-Error::Error(tn_status status, uint32_t id, std::string summary, std::string where, std::string why, std::string advice)
-    : status_(status), id_number_(id), id_(id_text(id, status)), summary_(std::move(summary)), where_(std::move(where)),
+Error::Error(tn_status status, uint32_t id, std::string summary, Where line, std::string detail, std::string why, std::string advice)
+    : status_(status), id_number_(id), line_(line), id_(id_text(id, status)), summary_(std::move(summary)), detail_(std::move(detail)),
       why_(std::move(why)), advice_(std::move(advice)) {
   compose();
 }
 
-Error::Error(const tn_diag& diag, Where where, const char* op, const char* device)
-    : status_(diag.status), id_number_(diag.id), id_(id_text(diag.id, diag.status)) {
+Error::Error(const tn_diag& diag, Where line, const char* op, const char* device)
+    : status_(diag.status), id_number_(diag.id), line_(line), id_(id_text(diag.id, diag.status)) {
   std::string noted;
   split(std::string_view(diag.msg, std::min<size_t>(diag.len, sizeof diag.msg)), summary_, noted, why_, advice_);
   if (summary_.empty()) summary_ = tn_status_text(diag.status);
-  where_ = to_string(where);
-  // Work that failed earlier names the line that asked for it; the line that noticed comes second.
-  if (!noted.empty()) where_ = where_.empty() ? noted : noted + " (noticed at " + where_ + ")";
-  if (op && *op) where_ += (where_.empty() ? "op " : ", op ") + std::string(op);
-  if (device && *device) where_ += (where_.empty() ? "device " : ", device ") + std::string(device);
+  if (op && *op) detail_ = "op " + std::string(op);
+  if (device && *device) detail_ += (detail_.empty() ? "device " : ", device ") + std::string(device);
+  // Work that failed earlier names the line that asked for it; the line that noticed stands first.
+  if (!noted.empty() && noted != tenon::to_string(line)) detail_ += (detail_.empty() ? "" : ", ") + ("asked for at " + noted);
   compose();
 }
 
 void Error::add_context(const std::string& where, const std::string& why) {
-  if (!where.empty()) where_ += (where_.empty() ? "" : ", ") + where;
+  if (std::exchange(has_context_, true)) return;
+  if (!where.empty()) detail_ += (detail_.empty() ? "" : ", ") + where;
   if (!why.empty()) why_ += (why_.empty() ? "" : "; ") + why;
   compose();
 }
 
+void Error::relocate(Where line) {
+  if (line_.file != nullptr && line_.file[0] != 0 && std::strstr(line_.file, "framework/nn/") == nullptr) return;
+  line_ = line;
+  compose();
+}
+
 void Error::compose() {
+  where_ = tenon::to_string(line_);
+  if (!detail_.empty()) where_ += (where_.empty() ? "" : ", ") + detail_;
   text_ = "error[" + id_ + "]: " + summary_;
   if (!where_.empty()) text_ += "\n  where: " + where_;
   if (!why_.empty()) text_ += "\n  why:   " + why_;
@@ -131,9 +139,7 @@ std::string format(const char* f, ...) {
 }
 
 void raise(tn_status status, uint32_t id, Where where, const char* op, const char* summary, std::string why, std::string advice) {
-  std::string at = to_string(where);
-  if (op && *op) at += (at.empty() ? "op " : ", op ") + std::string(op);
-  throw Error(status, id, summary, std::move(at), std::move(why), std::move(advice));
+  throw Error(status, id, summary, where, op && *op ? "op " + std::string(op) : std::string(), std::move(why), std::move(advice));
 }
 
 void raise(const tn_diag& diag, tn_status status, Where where, const char* op, const DeviceState* device) {

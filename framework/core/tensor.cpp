@@ -91,18 +91,6 @@ Tensor Tensor::detach() const {
   return adopt(new_impl(thread(), impl_->handle, impl_->device));
 }
 
-void Tensor::set_data(const Tensor& data, Where where) {
-  require_defined(*this, "set_data", "this", where);
-  require_defined(data, "set_data", "data", where);
-  if (impl_ == data.impl_) return;
-  tn_tensor_retain(data.impl_->handle);
-  tn_tensor_release(impl_->handle);
-  impl_->handle = data.impl_->handle;
-  impl_->type = data.impl_->type;
-  impl_->device = data.impl_->device;
-  impl_->meta_state.store(0, std::memory_order_release);
-}
-
 namespace {
 
 // One element as text. Integers and bools read as i64, everything else as f64.

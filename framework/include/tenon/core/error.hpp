@@ -31,7 +31,7 @@ constexpr uint32_t id(Family family, uint32_t number) { return family << 16 | nu
 
 class Error : public std::exception {
  public:
-  Error(tn_status status, uint32_t id, std::string summary, std::string where, std::string why, std::string advice);
+  Error(tn_status status, uint32_t id, std::string summary, Where line, std::string detail, std::string why, std::string advice);
   // From what a C call left behind; `op` and `device` may be empty.
   Error(const tn_diag& diag, Where where, const char* op, const char* device);
 
@@ -43,14 +43,18 @@ class Error : public std::exception {
   const std::string& where() const noexcept { return where_; }
   const std::string& why() const noexcept { return why_; }
   const std::string& advice() const noexcept { return advice_; }
-  // Adds what is known further up: which module, and how it was built.
+  // Adds what is known further up: which module, and how it was built. Only the first, innermost, is kept.
   void add_context(const std::string& where, const std::string& why);
+  // Names `line` instead, if what is named so far lies inside the framework's own layers.
+  void relocate(Where line);
 
  private:
   void compose();
   tn_status status_;
   uint32_t id_number_;
-  std::string id_, summary_, where_, why_, advice_, text_;
+  bool has_context_ = false;
+  Where line_{nullptr, 0};
+  std::string id_, summary_, detail_, where_, why_, advice_, text_;
 };
 
 std::string id_text(uint32_t id, tn_status status = TN_E_BUG);  // "TN-SHAPE-002"

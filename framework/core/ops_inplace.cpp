@@ -9,16 +9,22 @@ namespace {
 
 // Dense in some axis order: results of elementwise ops keep such an order, so they can be written over the operand.
 bool is_dense(const tn_type& t) {
-  struct Axis { int64_t stride, dim; } axes[TN_MAX_RANK];
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < t.rank; ++i)
-    if (t.dim[i] != 1) axes[n++] = {t.stride[i], t.dim[i]};
-  std::sort(axes, axes + n, [](const Axis& a, const Axis& b) { return a.stride < b.stride; });
+  // Walks the axes from the smallest stride up: each must go on where the one before ended.
+  uint32_t left = 0;
+  for (uint32_t i = 0; i < t.rank; ++i) {
+    if (t.dim[i] == 0) return true;
+    if (t.dim[i] != 1) left |= 1u << i;
+  }
   int64_t stride = 1;
-  for (uint32_t i = 0; i < n; ++i) {
-    if (axes[i].dim == 0) return true;
-    if (axes[i].stride != stride) return false;
-    stride *= axes[i].dim;
+  while (left != 0) {
+    bool found = false;
+    for (uint32_t i = 0; i < t.rank && !found; ++i) {
+      if (!(left >> i & 1) || t.stride[i] != stride) continue;
+      left &= ~(1u << i);
+      stride *= t.dim[i];
+      found = true;
+    }
+    if (!found) return false;
   }
   return true;
 }

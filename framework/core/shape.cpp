@@ -44,8 +44,12 @@ int64_t Shape::numel() const {
 }
 std::string to_string(const Shape& s) {
   std::string out = "[";
-  for (uint32_t i = 0; i < s.size(); ++i) out += (i ? "," : "") + std::to_string(s[i]);
-  return out + "]";
+  for (uint32_t i = 0; i < s.size(); ++i) {
+    if (i) out += ',';
+    out += std::to_string(s[i]);
+  }
+  out += ']';
+  return out;
 }
 
 ResolvedSlice resolve(const Slice& slice, int64_t dim) {

@@ -88,10 +88,15 @@ int64_t element_count(const tn_type& t) {
 
 const char* dtype_name(uint32_t dtype) {
   switch (dtype) {
-#define TENON_NAME(name, id, bits) case name: return #name + 3;
-    TN_DTYPES(TENON_NAME)
-#undef TENON_NAME
-    default: return "none";
+    case TN_F32: return "f32";
+    case TN_F64: return "f64";
+    case TN_F16: return "f16";
+    case TN_BF16: return "bf16";
+    case TN_U8: return "u8";
+    case TN_I8: return "i8";
+    case TN_I32: return "i32";
+    case TN_I64: return "i64";
+    default: return "another type";
   }
 }
 

@@ -121,9 +121,8 @@ struct BoundShard {
 
 struct Recipe::Binding {
   explicit Binding(const Recipe& recipe) {
-    dnnl::engine engine(dnnl::engine::kind::cpu, 0);
     shards.reserve(recipe.shards.size());
-    for (const Shard& s : recipe.shards) shards.emplace_back(s, engine);
+    for (const Shard& s : recipe.shards) shards.emplace_back(s, recipe.engine);
   }
   std::vector<BoundShard> shards;
 };
@@ -149,7 +148,7 @@ void run_shards(void* arg, int64_t begin, int64_t end, uint32_t) {
 
 }  // namespace
 
-Recipe::Recipe() = default;
+Recipe::Recipe(const dnnl::engine& of) : engine(of) {}
 Recipe::~Recipe() { delete spare_.load(std::memory_order_acquire); }
 
 tn_status Recipe::launch(const tn_host& host, const tn_launch& call) {
@@ -196,7 +195,7 @@ std::string Recipe::implementations() const {
 }
 
 RecipeBuilder::RecipeBuilder(const dnnl::engine& engine, uint32_t n_views)
-    : engine_(engine), recipe_(std::make_shared<Recipe>()) {
+    : engine_(engine), recipe_(std::make_shared<Recipe>(engine)) {
   recipe_->n_views = n_views;
 }
 

@@ -68,9 +68,10 @@ struct Recipe {
   uint32_t n_views = 0, push_bytes = 0;
   int omp_width = 1;             // above 1 only when there is one shard
   std::string key;
+  dnnl::engine engine;           // streams must come from the very engine object the primitives came from
 
   struct Binding;
-  Recipe();
+  explicit Recipe(const dnnl::engine&);
   ~Recipe();
   Recipe(const Recipe&) = delete;
   Recipe& operator=(const Recipe&) = delete;

@@ -52,4 +52,64 @@ inline auto make_conv_weight_grad(const dnnl::engine& e, const Desc& x, const De
                                     dnnl::algorithm::convolution_direct, x, dw, dy, g.strides, g.dilates, g.lo, g.hi);
 }
 
+struct PoolGeometry {
+  dnnl::algorithm algorithm;
+  Dims strides, kernel, lo, hi;
+};
+
+inline auto make_pool(const dnnl::engine& e, const Desc& x, const Desc& y, const PoolGeometry& g,
+                      const dnnl::primitive_attr& attr) {
+#if DNNL_VERSION_MAJOR >= 3
+  return dnnl::pooling_forward::primitive_desc(e, dnnl::prop_kind::forward_training, g.algorithm, x, y, g.strides,
+                                               g.kernel, Dims(2, 0), g.lo, g.hi, attr);
+#else
+  return TENON_ONEDNN_MAKE(dnnl::pooling_forward, e, attr, dnnl::prop_kind::forward_training, g.algorithm, x, y,
+                           g.strides, g.kernel, g.lo, g.hi);
+#endif
+}
+
+inline auto make_pool_grad(const dnnl::engine& e, const Desc& dx, const Desc& dy, const PoolGeometry& g,
+                           const dnnl::pooling_forward::primitive_desc& hint, const dnnl::primitive_attr& attr) {
+#if DNNL_VERSION_MAJOR >= 3
+  return dnnl::pooling_backward::primitive_desc(e, g.algorithm, dx, dy, g.strides, g.kernel, Dims(2, 0), g.lo, g.hi,
+                                                hint, attr);
+#else
+  return TENON_ONEDNN_MAKE_BACKWARD(dnnl::pooling_backward, e, attr, hint, g.algorithm, dx, dy, g.strides, g.kernel,
+                                    g.lo, g.hi);
+#endif
+}
+
+// y in x's layout; `statistics` [rows].
+inline auto make_layer_norm(const dnnl::engine& e, const Desc& x, const Desc& statistics, float epsilon,
+                            dnnl::normalization_flags flags, const dnnl::primitive_attr& attr) {
+#if DNNL_VERSION_MAJOR >= 3
+  return dnnl::layer_normalization_forward::primitive_desc(e, dnnl::prop_kind::forward_training, x, x, statistics,
+                                                           epsilon, flags, attr);
+#else
+  return TENON_ONEDNN_MAKE(dnnl::layer_normalization_forward, e, attr, dnnl::prop_kind::forward_training, x, statistics,
+                           epsilon, flags);
+#endif
+}
+
+inline auto make_batch_norm(const dnnl::engine& e, dnnl::prop_kind prop, const Desc& x, float epsilon,
+                            dnnl::normalization_flags flags, const dnnl::primitive_attr& attr) {
+#if DNNL_VERSION_MAJOR >= 3
+  return dnnl::batch_normalization_forward::primitive_desc(e, prop, x, x, epsilon, flags, attr);
+#else
+  return TENON_ONEDNN_MAKE(dnnl::batch_normalization_forward, e, attr, prop, x, epsilon, flags);
+#endif
+}
+
+inline auto make_batch_norm_grad(const dnnl::engine& e, const Desc& x, float epsilon, dnnl::normalization_flags flags,
+                                 const dnnl::batch_normalization_forward::primitive_desc& hint,
+                                 const dnnl::primitive_attr& attr) {
+#if DNNL_VERSION_MAJOR >= 3
+  return dnnl::batch_normalization_backward::primitive_desc(e, dnnl::prop_kind::backward, x, x, x, epsilon, flags, hint,
+                                                            attr);
+#else
+  return TENON_ONEDNN_MAKE_BACKWARD(dnnl::batch_normalization_backward, e, attr, hint, dnnl::prop_kind::backward, x, x,
+                                    epsilon, flags);
+#endif
+}
+
 }  // namespace tenon::onednn

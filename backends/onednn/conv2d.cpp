@@ -136,12 +136,13 @@ Dims weight_dims(const Problem& p) {
   return {p.groups, p.w->dim[0] / p.groups, p.w->dim[1], p.w->dim[2], p.w->dim[3]};
 }
 
-Desc weight_desc(const Problem& p) {
+// The weights' own layout, in an element type that may differ (partial sums are f32).
+Desc weight_desc(const Problem& p, uint32_t dtype) {
   const tn_type& w = *p.w;
-  if (is_row_major(w)) return Desc(weight_dims(p), to_dnnl(w.dtype), p.groups == 1 ? Tag::oihw : Tag::goihw);
+  if (is_row_major(w)) return Desc(weight_dims(p), to_dnnl(dtype), p.groups == 1 ? Tag::oihw : Tag::goihw);
   Dims strides{w.stride[0], w.stride[1], w.stride[2], w.stride[3]};
   if (p.groups > 1) strides.insert(strides.begin(), w.stride[0] * (w.dim[0] / p.groups));
-  return Desc(weight_dims(p), to_dnnl(w.dtype), strides);
+  return Desc(weight_dims(p), to_dnnl(dtype), strides);
 }
 
 ConvGeometry geometry(const Problem& p) {
@@ -174,7 +175,8 @@ struct Maker {
   Desc wanted(const tn_type& t) const {
     return Desc(activation_dims(t, slice.batch), to_dnnl(t.dtype), preferred(p, direction));
   }
-  Desc any_weights() const { return Desc(weight_dims(p), to_dnnl(p.w->dtype), Tag::any); }
+  Desc any_weights() const { return any_weights(p.w->dtype); }
+  Desc any_weights(uint32_t dtype) const { return Desc(weight_dims(p), to_dnnl(dtype), Tag::any); }
 
   dnnl::convolution_forward::primitive_desc forward() const {
     const Desc bias = p.bias != nullptr ? Desc({p.out_channels()}, to_dnnl(p.bias->dtype), Tag::a) : Desc();
@@ -190,7 +192,7 @@ struct Maker {
   void add_forward() const {
     const auto pd = forward();
     const uint32_t x = r.reordered(activation(*p.x, p.x_view, pd.src_desc()), pd.src_desc());
-    const uint32_t w = r.reordered(r.region(weight_desc(p), p.w_view), pd.weights_desc());
+    const uint32_t w = r.reordered(r.region(weight_desc(p, p.w->dtype), p.w_view), pd.weights_desc());
     const uint32_t user_y = activation(*p.y, p.y_view, pd.dst_desc());
     const uint32_t y = r.output_for(user_y, pd.dst_desc());
     std::vector<Argument> arguments{{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, y}};
@@ -206,7 +208,7 @@ struct Maker {
     const auto pd = make_conv_input_grad(engine, wanted(*p.x), any_weights(), wanted(*p.y), geometry(p), forward(),
                                          user_scratchpad());
     const uint32_t y = r.reordered(activation(*p.y, p.y_view, pd.diff_dst_desc()), pd.diff_dst_desc());
-    const uint32_t w = r.reordered(r.region(weight_desc(p), p.w_view), pd.weights_desc());
+    const uint32_t w = r.reordered(r.region(weight_desc(p, p.w->dtype), p.w_view), pd.weights_desc());
     const uint32_t user_x = activation(*p.x, p.x_view, pd.diff_src_desc());
     const uint32_t x = r.output_for(user_x, pd.diff_src_desc());
     r.add(dnnl::convolution_backward_data(pd), pd.scratchpad_desc(),
@@ -214,13 +216,13 @@ struct Maker {
     r.finish_output(x, user_x);
   }
 
-  // `part`: where this shard's sum goes; kWorkspace with an offset, or the output itself.
-  void add_weight_grad(uint32_t view, uint64_t offset) const {
-    const auto pd = make_conv_weight_grad(engine, wanted(*p.x), any_weights(), wanted(*p.y), geometry(p), forward(),
+  // view, offset, dtype: where this shard's sum goes: the output itself, or f32 in the workspace.
+  void add_weight_grad(uint32_t view, uint64_t offset, uint32_t dtype) const {
+    const auto pd = make_conv_weight_grad(engine, wanted(*p.x), any_weights(dtype), wanted(*p.y), geometry(p), forward(),
                                           user_scratchpad());
     const uint32_t x = r.reordered(activation(*p.x, p.x_view, pd.src_desc()), pd.src_desc());
     const uint32_t y = r.reordered(activation(*p.y, p.y_view, pd.diff_dst_desc()), pd.diff_dst_desc());
-    const uint32_t user_w = r.region(weight_desc(p), view, offset);
+    const uint32_t user_w = r.region(weight_desc(p, dtype), view, offset);
     const uint32_t w = r.output_for(user_w, pd.diff_weights_desc());
     r.add(dnnl::convolution_backward_weights(pd), pd.scratchpad_desc(),
           {{DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_DIFF_WEIGHTS, w}});
@@ -238,6 +240,7 @@ std::vector<Slice> cut_batch(int64_t batch, int shards) {
 void build_weight_grad(tn_instance& self, const Problem& p, RecipeBuilder& r, const std::vector<Slice>& slices) {
   Gather sum;
   sum.view = p.w_view;
+  sum.dtype = p.w->dtype;
   sum.elements = element_count(*p.w);
   sum.parts = static_cast<uint32_t>(slices.size());
   sum.part_bytes = (static_cast<uint64_t>(sum.elements) * sizeof(float) + 63) & ~uint64_t{63};
@@ -246,9 +249,9 @@ void build_weight_grad(tn_instance& self, const Problem& p, RecipeBuilder& r, co
     r.begin_shard();
     const Maker maker{self.engine, p, r, Direction::WeightGrad, slices[i]};
     if (sum.parts == 1) {
-      maker.add_weight_grad(p.w_view, 0);
+      maker.add_weight_grad(p.w_view, 0, p.w->dtype);
     } else {
-      maker.add_weight_grad(kWorkspace, sum.offset_bytes + i * sum.part_bytes);
+      maker.add_weight_grad(kWorkspace, sum.offset_bytes + i * sum.part_bytes, TN_F32);
     }
   }
   if (sum.parts > 1) r.recipe().gathers.push_back(sum);
@@ -257,9 +260,7 @@ void build_weight_grad(tn_instance& self, const Problem& p, RecipeBuilder& r, co
 std::shared_ptr<Recipe> build(tn_instance& self, const tn_op& op, Direction direction) {
   const Problem p = assign(op, direction);
   const int threads = useful_threads(self, cost_of(self, p).single_ns);
-  // Partial sums of a narrow type would round twice, so a bf16 weight gradient is cut by oneDNN itself.
-  const bool narrow_sum = direction == Direction::WeightGrad && p.x->dtype != TN_F32;
-  const bool cuttable = p.batch() >= threads && !narrow_sum;
+  const bool cuttable = p.batch() >= threads;
   const OmpWidth width(cuttable ? 1 : threads);
   RecipeBuilder r(self.engine, static_cast<uint32_t>(op.n_in + op.n_out));
   r.recipe().omp_width = cuttable ? 1 : threads;

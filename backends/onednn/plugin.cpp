@@ -11,7 +11,9 @@
 #include "backends/onednn/conv2d.h"
 #include "backends/onednn/instance.h"
 #include "backends/onednn/matmul.h"
+#include "backends/onednn/norm.h"
 #include "backends/onednn/operand.h"
+#include "backends/onednn/pool2d.h"
 
 namespace tenon::onednn {
 namespace {
@@ -33,6 +35,8 @@ constexpr tn_constraint kMatmulNeeds[] = {on_cpu(), types(0, kFloat | bit(TN_U8)
                                           ranks(1, 2, TN_MAX_RANK)};
 constexpr tn_constraint kLinearNeeds[] = {on_cpu(), types(0, kFloat), types(1, kFloat), ranks(0, 1, TN_MAX_RANK - 2)};
 constexpr tn_constraint kConvNeeds[] = {on_cpu(), types(0, kFloat), types(1, kFloat), ranks(0, 4, 4), ranks(1, 4, 4)};
+constexpr tn_constraint kPoolNeeds[] = {on_cpu(), types(0, kFloat), ranks(0, 4, 4)};
+constexpr tn_constraint kNormNeeds[] = {on_cpu(), types(0, bit(TN_F32)), ranks(0, 1, TN_MAX_RANK)};
 
 using SupportsFn = decltype(tn_kernel_info::supports);
 
@@ -58,6 +62,15 @@ const tn_kernel_info kKernels[] = {
                                        conv2d_input_grad_supports, kFlushes),
     kernel<conv2d_weight_grad_build, 4>("onednn.conv2d_weight_grad", TN_OPID_CONV2D_WEIGHT_GRAD, kConvNeeds,
                                         conv2d_weight_grad_supports, kFlushes),
+    kernel<avg_pool2d_build, 5>("onednn.avg_pool2d", TN_OPID_AVG_POOL2D, kPoolNeeds, avg_pool2d_supports, kFlushes),
+    kernel<avg_pool2d_grad_build, 6>("onednn.avg_pool2d_grad", TN_OPID_AVG_POOL2D_GRAD, kPoolNeeds,
+                                     avg_pool2d_grad_supports, kFlushes),
+    kernel<layer_norm_build, 7>("onednn.layer_norm", TN_OPID_LAYER_NORM, kNormNeeds, layer_norm_supports),
+    kernel<batch_norm_build, 8>("onednn.batch_norm", TN_OPID_BATCH_NORM, kNormNeeds, batch_norm_supports),
+    kernel<batch_norm_grad_build, 9>("onednn.batch_norm_grad", TN_OPID_BATCH_NORM_GRAD, kNormNeeds,
+                                     batch_norm_grad_supports),
+    kernel<batch_norm_infer_build, 10>("onednn.batch_norm_infer", TN_OPID_BATCH_NORM_INFER, kNormNeeds,
+                                       batch_norm_infer_supports),
 };
 
 // Rates of one thread, measured on processors of each class; only ratios between candidates matter.

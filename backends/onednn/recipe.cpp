@@ -66,16 +66,24 @@ void run_clamp(const Clamp& c, const tn_launch& call) {
   }
 }
 
+void run_root(const ReciprocalRoot& r, const tn_launch& call) {
+  auto* v = reinterpret_cast<float*>(static_cast<char*>(call.views[r.view].host) + r.offset_bytes);
+  for (int64_t i = 0; i < r.count; ++i) v[i] = 1.0f / std::sqrt(v[i] + r.epsilon);
+}
+
+// The parts are summed into the first one, which is workspace.
 void run_gather(const Gather& g, char* workspace, const tn_launch& call) {
-  float* out = static_cast<float*>(call.views[g.view].host);
-  const auto part = [&](uint32_t p) {
-    return reinterpret_cast<const float*>(workspace + g.offset_bytes + p * g.part_bytes);
-  };
-  const float* first = part(0);
-  for (int64_t i = 0; i < g.elements; ++i) out[i] = first[i] + part(1)[i];
-  for (uint32_t p = 2; p < g.parts; ++p) {
+  const auto part = [&](uint32_t p) { return reinterpret_cast<float*>(workspace + g.offset_bytes + p * g.part_bytes); };
+  float* sum = part(0);
+  for (uint32_t p = 1; p < g.parts; ++p) {
     const float* next = part(p);
-    for (int64_t i = 0; i < g.elements; ++i) out[i] += next[i];
+    for (int64_t i = 0; i < g.elements; ++i) sum[i] += next[i];
+  }
+  if (g.dtype == TN_F32) {
+    std::memcpy(call.views[g.view].host, sum, static_cast<size_t>(g.elements) * sizeof(float));
+  } else {
+    auto* out = static_cast<uint16_t*>(call.views[g.view].host);
+    for (int64_t i = 0; i < g.elements; ++i) out[i] = store_bf16(sum[i]);
   }
 }
 
@@ -108,6 +116,7 @@ struct BoundShard {
       }
     }
     for (const Clamp& c : shard.clamps) run_clamp(c, call);
+    for (const ReciprocalRoot& r : shard.roots) run_root(r, call);
     return true;
   }
 

@@ -47,15 +47,25 @@ struct Clamp {
   int64_t rows = 0, columns = 0, row_stride = 0;
 };
 
+// v = 1 / sqrt(v + epsilon) over `count` f32: oneDNN gives variances where the op wants their reciprocal roots.
+struct ReciprocalRoot {
+  uint32_t view = 0;
+  uint64_t offset_bytes = 0;
+  int64_t count = 0;
+  float epsilon = 0;
+};
+
 struct Shard {
   std::vector<Region> regions;
   std::vector<Step> steps;
   std::vector<Clamp> clamps;
+  std::vector<ReciprocalRoot> roots;
 };
 
-// Sum of `parts` f32 arrays that lie one after the other in the workspace, into a view, after all shards.
+// Sum of `parts` f32 arrays that lie one after the other in the workspace, into a view of `dtype` (f32 or bf16, rounded
+// once), after all shards.
 struct Gather {
-  uint32_t view = 0;
+  uint32_t view = 0, dtype = 0;
   uint64_t offset_bytes = 0, part_bytes = 0;
   int64_t elements = 0;
   uint32_t parts = 0;

@@ -120,6 +120,7 @@ std::shared_ptr<Recipe> batch_norm_grad_build(tn_instance& self, const tn_op& op
   r.add(dnnl::batch_normalization_backward(pd), pd.scratchpad_desc(),
         {{DNNL_ARG_SRC, r.region(data, 0)},
          {DNNL_ARG_SCALE, r.region(row, 1)},
+         {DNNL_ARG_SHIFT, r.region(row, 1)},  // 2.x counts a shift among the inputs; no gradient depends on its values
          {DNNL_ARG_MEAN, r.region(row, 2)},
          {DNNL_ARG_VARIANCE, r.region(row, 3)},
          {DNNL_ARG_DIFF_DST, r.region(data, 4)},

@@ -344,11 +344,12 @@ TEST(DataLoader, makes_a_batch_of_128_x_784_fast_enough) {
   std::vector<double> us;
   for (int i = 0; i < 200; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    ASSERT_TRUE(loader.next(b));
-    us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+    auto more = loader.next(b);
+    ASSERT_TRUE(more);
+    if (*more) us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
   }
   std::sort(us.begin(), us.end());
   RecordProperty("min_us", std::to_string(us[0]));
-  printf("batch 128x784: min %.1f us, median %.1f us\n", us[0], us[100]);
+  printf("batch 128x784: min %.1f us, median %.1f us\n", us[0], us[us.size() / 2]);
   EXPECT_LT(us[0], 2000) << "a gross slip only; the figure is printed";
 }

@@ -17,6 +17,8 @@
 #include <cstring>
 #include <initializer_list>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace tenon::ops {
@@ -33,10 +35,10 @@ struct Attr {
   double f = 0;
   std::vector<int64_t> list;
   const void* p = nullptr;
-  static Attr i64(uint32_t key, int64_t v) { Attr a{key, TN_ATTR_I64}; a.i = v; return a; }
-  static Attr f64(uint32_t key, double v) { Attr a{key, TN_ATTR_F64}; a.f = v; return a; }
-  static Attr ints(uint32_t key, std::vector<int64_t> v) { Attr a{key, TN_ATTR_I64S}; a.list = std::move(v); return a; }
-  static Attr program(uint32_t key, const tn_program* v) { Attr a{key, TN_ATTR_PROGRAM}; a.p = v; return a; }
+  static Attr i64(uint32_t key, int64_t v) { Attr a; a.key = key; a.type = TN_ATTR_I64; a.i = v; return a; }
+  static Attr f64(uint32_t key, double v) { Attr a; a.key = key; a.type = TN_ATTR_F64; a.f = v; return a; }
+  static Attr ints(uint32_t key, std::vector<int64_t> v) { Attr a; a.key = key; a.type = TN_ATTR_I64S; a.list = std::move(v); return a; }
+  static Attr program(uint32_t key, const tn_program* v) { Attr a; a.key = key; a.type = TN_ATTR_PROGRAM; a.p = v; return a; }
 };
 
 // A push slot of an emitted node: a literal of the given compute type, or slot `k` of the op being expanded.
@@ -64,6 +66,7 @@ class Emit {
                          uint32_t n_out);
   tn_type type(Value v);  // zeros after a failure
   std::vector<int64_t> dims(Value v);
+  const tn_dims* arithmetic() const;  // for dims that may be symbols
 
   // Fails the rule with TN_E_* and a message "what; where; why; try" (printf style).
   tn_status fail(tn_status status, uint32_t id, const char* format, ...) __attribute__((format(printf, 4, 5)));
@@ -74,6 +77,8 @@ class Emit {
   Value same_attrs(uint64_t op_id, std::initializer_list<Value> in, std::initializer_list<Attr> replace = {});
 
  private:
+  std::vector<Value> emit_node(uint64_t op_id, std::span<const Value> in, std::vector<tn_attr> attrs,
+                               std::span<const tn_push> push, uint32_t n_out);
   tn_builder* b_;
   const tn_rule* rule_;
   tn_diag* diag_;
@@ -97,7 +102,8 @@ int64_t normalise_axis(int64_t axis, int64_t rank);                             
 tn_status fail(tn_diag* diag, tn_status status, uint32_t id, const char* format, ...) __attribute__((format(printf, 4, 5)));
 const char* dtype_name(uint32_t dtype);                 // "f32"
 uint32_t dtype_bits(uint32_t dtype);
-std::string type_text(const tn_type& t);                // "f32[2,3]"
+std::string type_text(const tn_type& t);                // "f32[2,3]"; symbols as s0, s1
+std::string dim_text(int64_t dim);
 
 // Error ids: family << 16 | number, printed as TN-SHAPE-002. One list for the whole project: docs/errors/index.tsv.
 enum Family : uint32_t { kArg = 1, kShape, kDtype, kState, kMem, kOp, kDevice, kLoad, kPolicy, kData, kFile, kConf, kGrad, kTrain, kAbi };
@@ -117,7 +123,7 @@ class ProgramBuilder {
   Id constant(double value) { return constant(value, compute_); } // a literal: takes the next free slot, see literals()
   Id constant(double value, uint32_t dtype);
   Id index(uint32_t axis, uint32_t dtype);
-  Id op(uint32_t opcode, Id a) { return emit(opcode, type_of(a), a, 0, 0); }
+  Id op(uint32_t opcode, Id a);                                   // ISNAN gives bool
   Id op(uint32_t opcode, Id a, Id b);                             // comparisons give bool
   Id op(uint32_t opcode, Id a, Id b, Id c);
   Id cast(Id a, uint32_t dtype);
@@ -126,7 +132,8 @@ class ProgramBuilder {
   void output(Id value, uint32_t dtype);                          // cast to dtype first
   uint32_t type_of(Id v) const { return inst_[v].type; }
   uint32_t compute() const { return compute_; }
-  void reserve_slots(uint32_t n) { if (n > n_slots_) n_slots_ = n; }  // slots 0..n-1 belong to the caller
+  // Slots 0..n-1 belong to the caller. Say so before the first constant(), which takes the next slot above.
+  void reserve_slots(uint32_t n) { if (n > n_slots_) n_slots_ = n; }
   // The program, owned by this builder. literals(): push entries for all slots; caller's slots are passed through by number.
   const tn_program* finish();
   std::vector<tn_push> literals() const;

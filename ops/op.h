@@ -40,13 +40,16 @@ struct CaseOperand {
   bool absent = false;  // an optional operand left out
 };
 
+class ProgramBuilder;  // ops/emit.h
+
 // An attribute by value, so that cases can be made at run time.
 struct CaseAttr {
   uint32_t key = 0;
-  enum class Kind { I64, F64, I64s } kind = Kind::I64;
+  enum class Kind { I64, F64, I64s, Program } kind = Kind::I64;
   int64_t i = 0;
   double f = 0;
   std::vector<int64_t> list;
+  void (*program)(ProgramBuilder&) = nullptr;  // writes the program into a builder of the dtype under test
 };
 
 // One call of the op to be tried. Push scalars are given as doubles and stored in the compute type by the harness,

@@ -215,7 +215,8 @@ typedef tn_status (*tn_rule_fn)(void* ctx, tn_builder*, const tn_rule*, tn_diag*
  * against infer. name, attr_defs and ctx live until the plugin closes or the runtime ends. */
 typedef struct tn_op_def { /* [extensible] */
   uint32_t size, flags; const tn_ext* next; uint64_t op_id;
-  uint16_t version, n_in, n_out, n_attr_defs; /* TN_VARIADIC allowed for n_in, n_out */
+  uint16_t version, n_in, n_out, n_attr_defs; /* TN_VARIADIC allowed for n_in, n_out. An op with an open number of outputs has
+                                                 as many as its program `post` writes, else its program `program`, else 1 */
   const char* name; const tn_attr_def* attr_defs;
   tn_status (*infer)(void* ctx, const tn_op*, const tn_dims*, tn_type* out, tn_diag*); /* op->type holds inputs only */
   tn_rule_fn expand, vjp, jvp, batch;
@@ -234,7 +235,8 @@ enum { TN_DEF_MATMUL = 1, TN_DEF_WIDE = 2, TN_DEF_RANDOM = 4, TN_DEF_EFFECT = 8,
 /* ---- devices and capabilities ------------------------------------------------------------------------------------ */
 enum { TN_KIND_CPU = 1, TN_KIND_CUDA, TN_KIND_HIP, TN_KIND_OPENCL, TN_KIND_VULKAN }; /* the API that addresses it;
                                                        vendor kinds: FNV-1a-32 of the reverse-DNS name | bit 31 */
-enum { TN_DEVICE_EMULATED = 1, TN_DEVICE_INTEGRATED = 2, TN_DEVICE_PARTITION = 4, TN_DEVICE_UUID_TRUSTED = 8 };
+enum { TN_DEVICE_EMULATED = 1, TN_DEVICE_INTEGRATED = 2, TN_DEVICE_PARTITION = 4, TN_DEVICE_UUID_TRUSTED = 8,
+       TN_DEVICE_INLINE = 16 /* launches and copies have finished when they return: the core needs no timeline */ };
 typedef struct tn_device_info { /* [extensible] filled by devices(); must not start the driver's slow part */
   uint32_t size, index; const tn_ext* next; uint32_t kind, flags;
   uint8_t uuid[16]; uint32_t pci_domain, pci_bdf, vendor_id, device_id; /* 0 = unknown; the core merges routes */

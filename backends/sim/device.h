@@ -1,0 +1,93 @@
+// backends/sim/device.h - what the simulated accelerator's files share.
+//
+// Owns: an instance owns the buffer table; a queue owns its worker thread and the work not yet done; the core owns, through
+// the handles, devices, queues, timelines, buffers and plans, all counted in `live`.
+// Threads: buffer table, timelines and queues lock on their own and never across a call into the host.
+#pragma once
+#include <tenon/plugin.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "ops/reference/kernels.h"
+
+namespace tenon::sim {
+
+inline constexpr char kId[] = "dev.tenon.sim";
+constexpr uint32_t vendor_kind() {
+  uint32_t hash = 2166136261u;  // FNV-1a
+  for (const char* c = kId; *c != 0; ++c) hash = (hash ^ static_cast<unsigned char>(*c)) * 16777619u;
+  return hash | 0x80000000u;
+}
+
+struct Block { char* data; uint64_t bytes; uint32_t device; };
+
+// One entry of a queue. Everything the caller passed is copied, as plugin.h demands.
+struct Work {
+  enum Kind { Launch, Copy, Signal, Wait, Stop } kind = Stop;
+  const tn_kernel_plan* plan = nullptr;
+  void* data[reference::kMaxViews] = {};
+  std::vector<uint64_t> push;
+  void* dst = nullptr;
+  const void* src = nullptr;
+  uint64_t bytes = 0;
+  tn_dev_timeline* timeline = nullptr;
+  uint64_t value = 0;
+};
+
+// Address of `view` in simulated or host memory; TN_E_ARG if [low, high) around its first byte leaves the buffer.
+tn_status locate(tn_instance*, const tn_view&, int64_t low, int64_t high, const char* what, void** out, tn_diag*);
+void enqueue(tn_dev_queue*, Work&&);
+void release_all(tn_instance*);  // buffers left at close
+
+// Table entries; see plugin.h.
+tn_status spaces(tn_device*, tn_space_info*, uint32_t stride, uint32_t cap, uint32_t* out_n, tn_diag*);
+tn_status alloc(tn_device*, uint32_t space, uint64_t bytes, uint64_t align, tn_buffer*, tn_diag*);
+void free(tn_device*, const tn_buffer*);
+tn_status copy(tn_dev_queue*, const tn_view* dst, const tn_view* src, tn_diag*);
+tn_status queue_open(tn_device*, uint32_t flags, int32_t priority, tn_dev_queue** out, tn_diag*);
+void queue_close(tn_dev_queue*);
+tn_status timeline_open(tn_device*, uint64_t initial, tn_dev_timeline** out, tn_diag*);
+void timeline_close(tn_dev_timeline*);
+tn_status signal(tn_dev_queue*, tn_dev_timeline*, uint64_t value, tn_diag*);
+tn_status wait(tn_dev_queue*, tn_dev_timeline*, uint64_t value, uint64_t timeout_ns, tn_diag*);
+tn_status query(tn_dev_timeline*, uint64_t after, uint64_t* out_value, uint64_t* out_failed, tn_diag*);
+
+}  // namespace tenon::sim
+
+// The structs C only names.
+struct tn_instance {
+  const tn_host* host = nullptr;
+  uint32_t n_devices = 1;
+  uint64_t memory_bytes = 0, latency_ns = 0;
+  std::atomic<uint32_t> live{0};
+  std::mutex memory_mutex;
+  std::map<uint64_t, tenon::sim::Block> blocks;  // by handle
+  uint64_t next_handle = 1, used_bytes[8] = {};
+  tenon::reference::KernelTable kernels;
+};
+struct tn_device { tn_instance* owner; uint32_t index; };
+struct tn_dev_timeline {
+  struct Failure { uint64_t value; tn_diag diag; };
+  tn_instance* owner = nullptr;
+  std::mutex mutex;
+  std::condition_variable advanced;
+  uint64_t value = 0;
+  std::vector<Failure> failures;      // by rising value
+  std::atomic<uint32_t> signalling{0};  // close waits for signals still on their way out
+};
+struct tn_dev_queue {
+  tn_instance* owner = nullptr;
+  std::mutex mutex;
+  std::condition_variable more;
+  std::deque<tenon::sim::Work> work;
+  std::atomic<bool> closing{false};
+  bool failed = false;   // worker only: something since the last signal
+  tn_diag failure{};     // worker only
+  std::thread worker;
+};

@@ -1,0 +1,58 @@
+// kernel/device.h - one route to a device: what its plugin said, how kernels see it, its memory.
+#pragma once
+#include <tenon/plugin.h>
+#include <tenon/runtime.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "kernel/memory.h"
+#include "kernel/plugin_slot.h"
+
+namespace tenon::kernel {
+
+class Runtime;
+
+// Rates the core estimates with when a kernel gives no estimate and nothing was measured.
+struct DeviceRates {
+  double flops_per_ns = 8, bytes_per_ns = 8;  // GFLOP/s and GB/s
+  uint32_t provenance = TN_FROM_GUESS;
+};
+
+struct Device {
+  Runtime* runtime = nullptr;
+  uint32_t index = 0;             // device id of runtime.h, from 1
+  PluginSlot* plugin = nullptr;
+  uint32_t plugin_device = 0;     // index within the plugin
+  char name[16] = {};             // "cpu:0"
+  tn_device_info info{};
+  std::vector<tn_cap> caps;
+  uint32_t default_space = 0;
+  bool inline_work = false;       // TN_DEVICE_INLINE
+  uint32_t verdict = 0;           // 0 usable; else a status, negated
+  char cause[216] = {};
+
+  // After open().
+  std::once_flag opened;
+  tn_status open_status = TN_OK;
+  tn_diag open_diag{};
+  tn_device* handle = nullptr;
+  tn_device_ref own_ref{};        // for the plugin that offers the device
+  tn_device_ref stranger_ref{};   // for kernel packs: no private pointer
+  DeviceRates rates;
+  DevicePool memory;
+
+  tn_status open(tn_diag* diag);  // once; later calls give the first answer. May block while a driver starts.
+  const tn_device_ref& ref_for(const PluginSlot* kernel_owner) const { return kernel_owner == plugin ? own_ref : stranger_ref; }
+  const tn_cap* find_cap(uint32_t key) const;
+
+ private:
+  tn_status open_now(tn_diag* diag);
+};
+
+// Host-visible bytes of a view.
+inline char* host_of(const tn_view& v) { return static_cast<char*>(v.host); }
+
+}  // namespace tenon::kernel

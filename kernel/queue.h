@@ -1,0 +1,87 @@
+// kernel/queue.h - the core's queue: one device, one timeline, its plan cache and its memory pool.
+//
+// Used by one thread at a time. The plan cache maps exact ids to a plan: a hit takes no lock and allocates nothing but the
+// result. On devices that work inline nothing is ever signalled; elsewhere the core signals lazily, when somebody asks.
+#pragma once
+#include <tenon/plugin.h>
+#include <tenon/runtime.h>
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernel/device.h"
+#include "kernel/plan.h"
+
+namespace tenon::kernel {
+
+constexpr uint32_t kKeyInputs = 8;  // more inputs than that go to the shared cache
+
+// One exact call: op, attributes, operand counts, flags, types of the inputs.
+struct alignas(64) CacheEntry {
+  uint64_t op_attr = 0, counts = 0;
+  uint32_t types[kKeyInputs] = {};
+  tn_plan* plan = nullptr;  // one reference
+};
+static_assert(sizeof(CacheEntry) == 64);
+constexpr uint32_t kCacheEntries = 4096;
+
+// Asynchronous work not yet known to be good: what it read, to find what depends on a failure.
+struct WorkRecord {
+  uint64_t value = 0;
+  std::vector<tn_point> inputs;
+  const char* note = nullptr;
+};
+struct FailedWork {
+  uint64_t value = 0;   // of this queue
+  bool depends = false;
+  tn_diag diag{};
+};
+
+}  // namespace tenon::kernel
+
+struct tn_queue {
+  tenon::kernel::Runtime* runtime = nullptr;
+  tenon::kernel::Device* device = nullptr;
+  uint32_t id = 0;
+  uint32_t epoch = 0;             // of the runtime when the cache was filled
+  bool inline_work = false;
+  bool thread_bound = false;      // from tn_queue_get
+  bool traced = false;
+  std::atomic<uint64_t> submitted{0};
+  tn_dev_queue* dev_queue = nullptr;
+  const char* note = nullptr;
+  std::unique_ptr<tenon::kernel::QueuePool> pool;
+  std::unique_ptr<tenon::kernel::CacheEntry[]> cache;
+
+  // Asynchronous devices only; guarded by `lock`, since another thread may need a signal.
+  std::recursive_mutex lock;
+  tn_dev_timeline* timeline = nullptr;
+  uint64_t signalled = 0, confirmed = 0;
+  std::deque<tenon::kernel::WorkRecord> log;
+  std::deque<tenon::kernel::FailedWork> failures;
+  std::vector<std::pair<uint64_t, tenon::kernel::Storage*>> held;  // host memory in use until the value passes
+  bool lost = false;
+};
+
+namespace tenon::kernel {
+
+tn_status open_queue(Runtime& rt, Device* device, int32_t priority, bool thread_bound, std::unique_ptr<tn_queue>* out, tn_diag* diag);
+void close_queue(tn_queue* q);  // waits for its work
+void clear_cache(tn_queue* q);
+
+// Signals everything submitted so far; asynchronous devices only.
+tn_status signal_queue(tn_queue* q, tn_diag* diag);
+// Waits until `value` is reached and collects failures. Returns TN_OK also when work failed.
+tn_status wait_queue(tn_queue* q, uint64_t value, uint64_t timeout_ns, tn_diag* diag);
+// First failed value > after and <= upto, 0 if none; its cause in diag.
+uint64_t find_failure(tn_queue* q, uint64_t after, uint64_t upto, bool* depends, tn_diag* diag);
+// Records a launch of asynchronous work.
+void log_work(tn_queue* q, uint64_t value, const tn_tensor* const* in, uint32_t n_in);
+// Later work of q waits for what wrote `s`.
+tn_status order_after(tn_queue* q, const Storage* s, tn_diag* diag);
+tn_status order_after_point(tn_queue* q, const tn_point& point, tn_diag* diag);
+
+}  // namespace tenon::kernel

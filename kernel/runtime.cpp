@@ -1,0 +1,438 @@
+#include "kernel/runtime.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "kernel/status.h"
+
+namespace tenon::kernel {
+namespace {
+
+uint64_t next_serial() {
+  static std::atomic<uint64_t> serial{0};  // names a runtime for thread-local look-ups; never reused
+  return ++serial;
+}
+
+// This thread's own queues. A runtime that is gone is recognised by its serial and its empty owner.
+struct ThreadQueues {
+  struct Row {
+    uint64_t serial;
+    uint32_t device;
+    tn_queue* queue;
+    std::weak_ptr<Runtime*> owner;
+  };
+  std::vector<Row> rows;
+  ~ThreadQueues() {
+    for (Row& row : rows)
+      if (auto owner = row.owner.lock()) (*owner)->abandon_queue(row.queue->id);
+  }
+};
+thread_local ThreadQueues t_queues;
+
+std::string last_part(const char* id) {
+  const char* dot = std::strrchr(id, '.');
+  return dot ? dot + 1 : id;
+}
+
+}  // namespace
+
+Runtime::Runtime(const tn_runtime_options* options)
+    : serial_(next_serial()), alive_(std::make_shared<Runtime*>(this)), pool_(options && TN_HAS(tn_runtime_options, options, threads) && options->threads ? options->threads : default_thread_count()) {
+  types_.set_epoch(&epoch_);
+  if (!options) return;
+  if (TN_HAS(tn_runtime_options, options, flags)) flags_ = options->flags;
+  if (TN_HAS(tn_runtime_options, options, policy)) policy_ = options->policy;
+  if (TN_HAS(tn_runtime_options, options, memory_limit_bytes)) memory_limit_ = options->memory_limit_bytes;
+  if (TN_HAS(tn_runtime_options, options, hooks)) set_hooks(options->hooks);
+}
+
+Runtime::~Runtime() {
+  tn_diag ignored;
+  alive_.reset();
+  shut_down(TN_FOREVER, &ignored);
+}
+
+void Runtime::set_hooks(const tn_hooks* hooks) {
+  hooks_ = tn_hooks{};
+  if (hooks) std::memcpy(&hooks_, hooks, std::min<size_t>(hooks->size, sizeof hooks_));
+}
+
+void Runtime::set_config(const std::string& key, const std::string& value) {
+  std::lock_guard lock(plugin_mutex_);
+  config_[key] = value;
+}
+
+const char* Runtime::config(const char* key) const {
+  auto it = config_.find(key);
+  return it == config_.end() ? nullptr : it->second.c_str();
+}
+
+// ---- plugins ------------------------------------------------------------------------------------------------------
+
+PluginSlot* Runtime::add_slot() {
+  std::lock_guard lock(plugin_mutex_);
+  auto slot = std::make_unique<PluginSlot>();
+  slot->entry.size = sizeof slot->entry;
+  slot->entry.index = static_cast<uint32_t>(slots_.size());
+  fill_host(slot.get());
+  slots_.push_back(std::move(slot));
+  return slots_.back().get();
+}
+
+tn_status Runtime::define_op(const tn_op_def* def, tn_diag* diag) {
+  uint32_t ignored;
+  return ops_.define(def, 0, &ignored, diag);
+}
+
+tn_status Runtime::attach(PluginSlot* slot, tn_diag* diag) {
+  std::lock_guard lock(plugin_mutex_);
+  const tn_plugin* table = slot->table;
+  if (tn_status s = table->open(&slot->host, &slot->instance, diag)) return s;
+  auto abandon = [&](tn_status s) {
+    candidates_.remove(slot);
+    table->close(slot->instance);
+    slot->instance = nullptr;
+    return s;
+  };
+  if (TN_HAS(tn_plugin, table, ops) && table->ops) {
+    const tn_op_def* defs = nullptr;
+    uint32_t stride = 0, n = 0;
+    if (tn_status s = table->ops(slot->instance, &defs, &stride, &n, diag)) return abandon(s);
+    for (uint32_t i = 0; i < n; ++i) {
+      const auto* def = reinterpret_cast<const tn_op_def*>(reinterpret_cast<const char*>(defs) + size_t{i} * stride);
+      if (tn_status s = define_op(def, diag)) return abandon(s);
+    }
+  }
+  if (tn_status s = candidates_.add(slot, diag)) return abandon(s);
+  if (tn_status s = add_devices(slot, diag)) return abandon(s);
+  slot->attached = true;
+  epoch_.fetch_add(1);
+  return TN_OK;
+}
+
+tn_status Runtime::add_devices(PluginSlot* slot, tn_diag* diag) {
+  const tn_plugin* table = slot->table;
+  if (!table->devices) return TN_OK;
+  uint32_t n = 0;
+  if (tn_status s = table->devices(slot->instance, nullptr, sizeof(tn_device_info), 0, &n, diag)) return s;
+  if (n > 256) return fail(diag, TN_E_BUG, id(kAbi, 3), "%s reports %u devices\nwhy: at most 256 are believed\ntry: report it to the plugin's author", slot->entry.id, n);
+  std::vector<tn_device_info> infos(n);
+  for (tn_device_info& info : infos) info.size = sizeof info;
+  if (n)
+    if (tn_status s = table->devices(slot->instance, infos.data(), sizeof infos[0], n, &n, diag)) return s;
+  std::lock_guard lock(device_mutex_);
+  for (uint32_t i = 0; i < std::min<size_t>(n, infos.size()); ++i) {
+    auto d = std::make_unique<Device>();
+    d->runtime = this;
+    d->index = static_cast<uint32_t>(devices_.size()) + 1;
+    d->plugin = slot;
+    d->plugin_device = i;
+    d->info = infos[i];
+    d->inline_work = (d->info.flags & TN_DEVICE_INLINE) != 0;
+    if (d->info.mem_free_bytes > d->info.mem_total_bytes) d->info.mem_free_bytes = 0;  // reported nonsense is "unknown"
+    std::snprintf(d->name, sizeof d->name, "%.11s:%hhu", last_part(slot->entry.id).c_str(), static_cast<unsigned char>(i));
+    if (d->info.flags & TN_DEVICE_EMULATED && flags_ & TN_RT_NO_EMULATED) {
+      d->verdict = static_cast<uint32_t>(-TN_E_POLICY);
+      std::snprintf(d->cause, sizeof d->cause, "emulated devices are switched off for this runtime");
+    }
+    devices_.push_back(std::move(d));
+  }
+  return TN_OK;
+}
+
+tn_status Runtime::detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) {
+  std::lock_guard lock(plugin_mutex_);
+  if (!slot->attached) return fail(diag, TN_E_STATE, id(kState, 7), "plugin %s is not in use\nwhy: it was refused or unloaded before\ntry: list plugins with `tenon plugins`", slot->entry.id);
+  for (Device* d : devices())
+    if (d->plugin == slot && d->handle) {
+      tn_memory_info info{};
+      d->memory.stats(&info);
+      if (info.in_use) return fail(diag, TN_E_BUSY, id(kState, 8), "plugin %s is in use\nwhy: %llu bytes of tensors live on %s\ntry: release them first", slot->entry.id, static_cast<unsigned long long>(info.in_use), d->name);
+    }
+  epoch_.fetch_add(1);
+  {
+    std::lock_guard plans(plan_mutex_);
+    for (auto& [key, plan] : plans_) release_plan(plan);
+    plans_.clear();
+    kernels_.clear();
+  }
+  {
+    std::lock_guard queues(queue_mutex_);
+    for (auto& q : queues_) {
+      if (!q) continue;
+      clear_cache(q.get());
+      if (q->device->plugin != slot) continue;
+      close_queue(q.get());
+      q->pool.reset();
+      q.reset();
+    }
+  }
+  uint32_t live = 0;
+  if (tn_status s = slot->table->quiesce(slot->instance, timeout_ns, &live, diag)) return s;
+  candidates_.remove(slot);
+  for (Device* d : devices())
+    if (d->plugin == slot) {
+      if (d->handle) slot->table->device_close(d->handle);
+      d->handle = nullptr;
+      d->verdict = static_cast<uint32_t>(-TN_E_UNAVAILABLE);
+      std::snprintf(d->cause, sizeof d->cause, "its plugin was unloaded");
+    }
+  slot->table->close(slot->instance);
+  slot->instance = nullptr;
+  slot->attached = false;
+  return TN_OK;
+}
+
+// ---- devices ------------------------------------------------------------------------------------------------------
+
+Device* Runtime::device(uint32_t index) {
+  std::lock_guard lock(device_mutex_);
+  return index >= 1 && index <= devices_.size() ? devices_[index - 1].get() : nullptr;
+}
+
+std::vector<Device*> Runtime::devices() {
+  std::lock_guard lock(device_mutex_);
+  std::vector<Device*> out;
+  for (auto& d : devices_) out.push_back(d.get());
+  return out;
+}
+
+Device* Runtime::fallback_device(const Device* not_this) {
+  for (Device* d : devices())
+    if (d != not_this && d->info.kind == TN_KIND_CPU && d->inline_work && d->verdict == 0) return d;
+  return nullptr;
+}
+
+void Runtime::wait_device(Device* device) {
+  if (device->inline_work) return;
+  std::vector<tn_queue*> queues;
+  {
+    std::lock_guard lock(queue_mutex_);
+    for (auto& q : queues_)
+      if (q && q->device == device) queues.push_back(q.get());
+  }
+  tn_diag ignored;
+  for (tn_queue* q : queues) wait_queue(q, q->submitted.load(), TN_FOREVER, &ignored);
+}
+
+void Runtime::count_fallback(const OpEntry& op, const Device* asked, const Device* used, const char* cause) {
+  n_fallbacks_.fetch_add(1);
+  if (hooks_.log) {
+    char text[320];
+    const int n = std::snprintf(text, sizeof text, "%s ran on %s instead of %s because: %s", op.name.c_str(), used->name, asked->name, cause);
+    hooks_.log(hooks_.ctx, TN_LOG_WARN, text, static_cast<uint32_t>(std::min<int>(n, sizeof text - 1)));
+  }
+  if (!hooks_.event || !(hooks_.trace_mask >> TN_EVENT_FALLBACK & 1)) return;
+  tn_event event{};
+  event.size = sizeof event;
+  event.kind = TN_EVENT_FALLBACK;
+  event.device = used->index;
+  event.op = op.id;
+  event.name = op.name.c_str();
+  event.where = cause;
+  hooks_.event(hooks_.ctx, &event);
+}
+
+// ---- plans --------------------------------------------------------------------------------------------------------
+
+std::string Runtime::pinned(uint32_t op, uint32_t device) {
+  std::lock_guard lock(plan_mutex_);
+  for (uint32_t d : {device, 0u})
+    if (auto it = pins_.find({op, d}); it != pins_.end()) return it->second;
+  return {};
+}
+
+void Runtime::pin(uint32_t op, uint32_t device, const char* kernel) {
+  {
+    std::lock_guard lock(plan_mutex_);
+    if (kernel) pins_[{op, device}] = kernel;
+    else pins_.erase({op, device});
+    for (auto& [key, plan] : plans_) release_plan(plan);
+    plans_.clear();
+  }
+  epoch_.fetch_add(1);
+}
+
+std::string Runtime::tune_key(const Request& request, const char* kernel) {
+  std::string key = request.device->info.name;
+  key += '|';
+  key += request.device->info.driver;
+  key += '|';
+  key += kernel;
+  key += '|';
+  key += request.op->name;
+  for (const tn_type& t : request.in) {
+    char text[128];
+    key += '|';
+    key += t.dtype ? type_text(t, text, sizeof text) : "-";
+  }
+  return key;
+}
+
+tn_status Runtime::prepare_kernel(const KernelRow& row, Device* device, const Request& request, const KernelOp& op, KernelRef* out, tn_diag* diag) {
+  std::string key;
+  const void* head[3] = {row.info, device, request.attrs.get()};
+  key.append(reinterpret_cast<const char*>(head), sizeof head);
+  const uint32_t numbers[4] = {request.push_bytes, request.flags, op.n_in, op.n_out};
+  key.append(reinterpret_cast<const char*>(numbers), sizeof numbers);
+  for (const tn_type& t : op.types) key.append(reinterpret_cast<const char*>(&t), sizeof t);
+  {
+    std::lock_guard lock(plan_mutex_);
+    if (auto it = kernels_.find(key); it != kernels_.end()) {
+      *out = it->second;
+      return TN_OK;
+    }
+  }
+  const uint32_t math = (request.flags & TN_CALL_DETERMINISTIC ? uint32_t{TN_MATH_DETERMINISTIC} : 0u) | (request.flags & TN_CALL_TF32 ? uint32_t{TN_MATH_TF32} : 0u);
+  OpView view(*request.op, *request.attrs, std::span(op.types).first(op.n_in), std::span(op.types).subspan(op.n_in), request.push_bytes, math);
+  auto use = std::make_shared<KernelUse>();
+  use->info = row.info;
+  use->plugin = row.plugin;
+  use->device = device;
+  if (tn_status s = row.info->prepare(row.plugin->instance, &device->ref_for(row.plugin), &view.op(), &use->plan, diag)) {
+    use->plan = nullptr;
+    return s;
+  }
+  std::unordered_map<std::string, KernelRef> old;  // retired outside the lock
+  {
+    std::lock_guard lock(plan_mutex_);
+    if (kernels_.size() >= kKernelLimit) old.swap(kernels_);
+    // The key holds the attribute set's address: keep the set alive with the entry.
+    kernels_.emplace(key, KernelRef(use.get(), [use, attrs = request.attrs](KernelUse*) {}));
+    *out = kernels_[key];
+  }
+  return TN_OK;
+}
+
+tn_plan* Runtime::find_plan(const std::string& key) {
+  std::lock_guard lock(plan_mutex_);
+  auto it = plans_.find(key);
+  if (it == plans_.end()) return nullptr;
+  retain_plan(it->second);
+  return it->second;
+}
+
+void Runtime::keep_plan(const std::string& key, tn_plan* plan) {
+  std::vector<tn_plan*> old;  // released outside the lock: the last reference may retire kernels
+  {
+    std::lock_guard lock(plan_mutex_);
+    if (plans_.size() >= kPlanLimit) {
+      uint32_t n = kPlanLimit / 4;
+      for (auto it = plans_.begin(); n && it != plans_.end(); --n) {
+        old.push_back(it->second);
+        it = plans_.erase(it);
+      }
+    }
+    if (plans_.emplace(key, plan).second) retain_plan(plan);
+  }
+  for (tn_plan* p : old) release_plan(p);
+}
+
+size_t Runtime::plan_count() {
+  std::lock_guard lock(plan_mutex_);
+  return plans_.size();
+}
+
+// ---- queues -------------------------------------------------------------------------------------------------------
+
+tn_queue* Runtime::queue(uint32_t id) {
+  std::lock_guard lock(queue_mutex_);
+  return id >= 1 && id <= queues_.size() ? queues_[id - 1].get() : nullptr;
+}
+
+tn_status Runtime::thread_queue(Device* device, tn_queue** out, tn_diag* diag) {
+  for (const ThreadQueues::Row& row : t_queues.rows)
+    if (row.serial == serial_ && row.device == device->index && !row.owner.expired()) {
+      *out = row.queue;
+      return TN_OK;
+    }
+  if (device->verdict) return fail(diag, TN_E_UNAVAILABLE, id(kDevice, 1), "device %s cannot be used\nwhy: %.100s\ntry: `tenon devices` lists usable ones", device->name, device->cause);
+  std::erase_if(t_queues.rows, [](const ThreadQueues::Row& row) { return row.owner.expired(); });
+  tn_queue* q = nullptr;
+  {
+    std::lock_guard lock(queue_mutex_);
+    for (size_t i = 0; i < orphans_.size(); ++i) {
+      tn_queue* orphan = queues_[orphans_[i] - 1].get();
+      if (!orphan || orphan->device != device) continue;
+      q = orphan;
+      orphans_.erase(orphans_.begin() + static_cast<ptrdiff_t>(i));
+      break;
+    }
+  }
+  if (q) {
+    q->pool->adopt();
+  } else {
+    std::unique_ptr<tn_queue> fresh;
+    if (tn_status s = open_queue(*this, device, 0, true, &fresh, diag)) return s;
+    std::lock_guard lock(queue_mutex_);
+    fresh->id = static_cast<uint32_t>(queues_.size()) + 1;
+    q = fresh.get();
+    queues_.push_back(std::move(fresh));
+  }
+  t_queues.rows.push_back({serial_, device->index, q, alive_});
+  *out = q;
+  return TN_OK;
+}
+
+tn_status Runtime::new_queue(Device* device, int32_t priority, tn_queue** out, tn_diag* diag) {
+  std::unique_ptr<tn_queue> fresh;
+  if (tn_status s = open_queue(*this, device, priority, false, &fresh, diag)) return s;
+  std::lock_guard lock(queue_mutex_);
+  fresh->id = static_cast<uint32_t>(queues_.size()) + 1;
+  *out = fresh.get();
+  queues_.push_back(std::move(fresh));
+  return TN_OK;
+}
+
+void Runtime::abandon_queue(uint32_t id) {
+  std::lock_guard lock(queue_mutex_);
+  tn_queue* q = id <= queues_.size() ? queues_[id - 1].get() : nullptr;
+  if (!q) return;
+  q->pool->abandon();
+  orphans_.push_back(id);
+}
+
+void Runtime::drop_queue(tn_queue* q) {
+  close_queue(q);
+  // Storages still alive return to this queue's pool: it stays until the runtime ends, without its cache.
+  q->cache = std::make_unique<CacheEntry[]>(kCacheEntries);
+}
+
+tn_status Runtime::shut_down(uint64_t timeout_ns, tn_diag* diag) {
+  std::lock_guard lock(plugin_mutex_);
+  std::vector<std::unique_ptr<tn_queue>> queues;
+  {
+    std::lock_guard ql(queue_mutex_);
+    queues.swap(queues_);
+  }
+  for (auto& q : queues)
+    if (q && q->dev_queue) {
+      // Plans first: retiring their kernels needs nothing of the queue.
+      tn_diag ignored;
+      if (!q->inline_work) wait_queue(q.get(), q->submitted.load(), timeout_ns, &ignored);
+      clear_cache(q.get());
+    }
+  for (auto& [key, plan] : plans_) release_plan(plan);
+  plans_.clear();
+  kernels_.clear();
+  for (auto& q : queues)
+    if (q) {
+      if (q->dev_queue) close_queue(q.get());
+      q->pool.reset();
+    }
+  queues.clear();
+  for (auto& slot : slots_) {
+    if (!slot->attached) continue;
+    for (auto& d : devices_)
+      if (d->plugin == slot.get() && d->handle) slot->table->device_close(d->handle), d->handle = nullptr;
+    uint32_t live = 0;
+    slot->table->quiesce(slot->instance, timeout_ns, &live, diag);
+    candidates_.remove(slot.get());
+    slot->table->close(slot->instance);
+    slot->attached = false;
+  }
+  return TN_OK;
+}
+
+}  // namespace tenon::kernel

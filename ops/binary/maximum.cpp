@@ -1,0 +1,28 @@
+// ops/binary/maximum.cpp - the larger.
+#include "ops/elementwise.h"
+
+namespace tenon::ops {
+namespace {
+
+using Id = ProgramBuilder::Id;
+
+Id body(ProgramBuilder& p, const Id* x, const tn_op&) { return p.op(TN_OP_MAX, x[0], x[1]); }
+
+constexpr Elementwise kRule{"maximum", kNumbers, 0, body};
+
+std::vector<Case> cases() { return binary_cases(Fill::Normal, Fill::Normal, 0.75); }
+
+}  // namespace
+
+extern const OpDecl op_maximum{
+    .def = elementwise_def(TN_OPID_MAXIMUM, 2, &kRule),
+    .summary = "The larger.",
+    .formula = "y = max(a, b)",
+    .semantics = "A NaN wins; -0 is below +0. Equal operands share the gradient in halves; a NaN takes all "
+                 "of it. Either operand may be absent: then it is push 0.",
+    .example = "maximum f32[2,3] f32[3]",
+    .cases = cases,
+    .dtypes = kNumbers,
+    .ulp_f32 = 1};
+
+}  // namespace tenon::ops

@@ -1,0 +1,34 @@
+// ops/reduction/all.cpp - whether no element is 0.
+#include "ops/reduction/reduction.h"
+
+namespace tenon::ops {
+namespace {
+
+constexpr Reduction kRule{"all", kAllTypes, TN_BOOL};
+
+tn_status expand(void*, tn_builder* b, const tn_rule* r, tn_diag* d) {
+  Emit e(b, r, d);
+  const uint32_t dtype = e.self().type[0].dtype;
+  ProgramBuilder truth(dtype);
+  truth.output(truth.input(0), TN_BOOL);
+  ReduceNode node{TN_MONOID_AND, resolved_axes(e.self()), keepdims_of(e.self())};
+  if (dtype != TN_BOOL) node.pre = truth.finish();
+  e.result(0, emit_reduce(e, {e.in(0)}, node));
+  return e.status();
+}
+
+std::vector<Case> cases() { return not_differentiable(reduction_cases(Fill::Bool, true)); }
+
+}  // namespace
+
+extern const OpDecl op_all{
+    .def = reduction_def(TN_OPID_ALL, &kRule, expand),
+    .summary = "Whether no element is 0.",
+    .formula = "y = every x != 0",
+    .semantics = "bool. A NaN is not 0. No elements: true. Attribute axes: absent = all, an empty list = "
+                 "none; negative axes count from the end.",
+    .example = "all bool[2,3] --axes 1",
+    .cases = cases,
+    .dtypes = kAllTypes};
+
+}  // namespace tenon::ops

@@ -1,0 +1,27 @@
+// ops/unary/sin.cpp - the sine of an angle in radians.
+#include "ops/elementwise.h"
+
+namespace tenon::ops {
+namespace {
+
+using Id = ProgramBuilder::Id;
+
+Id body(ProgramBuilder& p, const Id* x, const tn_op&) { return p.op(TN_OP_SIN, x[0]); }
+
+constexpr Elementwise kRule{"sin", kFloats, 0, body};
+
+std::vector<Case> cases() { return unary_cases(Fill::Normal); }
+
+}  // namespace
+
+extern const OpDecl op_sin{
+    .def = elementwise_def(TN_OPID_SIN, 1, &kRule),
+    .summary = "The sine of an angle in radians.",
+    .formula = "y = sin(x)",
+    .semantics = "Any |x| is reduced exactly. An infinity gives NaN.",
+    .example = "sin f32[2,3]",
+    .cases = cases,
+    .dtypes = kFloats,
+    .ulp_f32 = 5};
+
+}  // namespace tenon::ops

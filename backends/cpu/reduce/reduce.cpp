@@ -167,6 +167,19 @@ class Worker {
     }
   }
 
+  // Outputs [begin, end) one after the other, stored together in runs along the last kept axis.
+  void fold_outputs(int64_t begin, int64_t end) {
+    alignas(64) char acc[kTileWidth * 8];
+    const int64_t width = element_size(p_.fold->wide), last = l_.n_kept ? l_.kept_dim[l_.n_kept - 1] : 1;
+    for (int64_t pos = begin; pos < end;) {
+      const int64_t n = std::min({kTileWidth, end - pos, last - pos % last});
+      p_.fold->init(acc, n);
+      for (int64_t i = 0; i < n; ++i) fold_output(pos + i, 0, l_.reduced.n, acc + i * width, nullptr);
+      store(pos / last, pos % last, n, acc);
+      pos += n;
+    }
+  }
+
   // A tile of outputs [first, first + width) along the last kept axis, below outer kept position `outer`.
   void fold_tile(int64_t outer, int64_t first, int64_t width, int64_t begin, int64_t end, void* acc) {
     const int last = l_.n_kept - 1;
@@ -300,6 +313,7 @@ tn_status run_job(const Job& job, double ns, tn_diag* diag) {
     alignas(64) char pre[kScratchBytes], post[kScratchBytes];
     alignas(64) char acc[kTileWidth * 8];
     Worker w(job, pre, post);
+    if (p.fold && !l.by_tiles && u.chunks == 1) return w.fold_outputs(b, e);
     for (int64_t i = b; i < e; ++i) {
       const int64_t unit = i / u.chunks, c = i % u.chunks;
       const int64_t begin = l.reduced.n * c / u.chunks, end = l.reduced.n * (c + 1) / u.chunks;

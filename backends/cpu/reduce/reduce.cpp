@@ -120,7 +120,7 @@ void build_layout(const ReducePlan& p, const tn_type* types, Layout* l) {
     op.walk = flat ? Walk::Flat : Walk::Strided;
   }
   const bool inner_kept = n > 0 && !axes[n - 1].reduced;
-  l->by_tiles = p.fold && l->n_kept > 0 && (inner_kept || (r.n < kShortRow && l->kept_dim[l->n_kept - 1] >= 32));
+  l->by_tiles = p.fold && l->n_kept > 0 && (inner_kept || (r.n < kShortRow && l->kept_dim[l->n_kept - 1] >= 8));
 }
 
 struct Job {

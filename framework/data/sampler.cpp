@@ -1,6 +1,7 @@
 #include <tenon/data/philox.hpp>
 #include <tenon/data/sampler.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 
@@ -19,7 +20,8 @@ constexpr uint32_t kPermutationPurpose = 0xFE;  // transforms count up from 0, s
 }  // namespace
 
 Permutation::Permutation(uint64_t size, uint64_t seed, uint64_t epoch) : size_(size) {
-  const uint32_t bits = size > 1 ? static_cast<uint32_t>(std::bit_width(size - 1)) : 0;
+  // At least 8 bits: halves of one or two bits have too few round functions to make all orders equally likely.
+  const uint32_t bits = std::max<uint32_t>(8, size > 1 ? static_cast<uint32_t>(std::bit_width(size - 1)) : 0);
   left_bits_ = bits / 2;
   right_bits_ = bits - left_bits_;
   // The epoch's low half goes where a sample's epoch goes, its high half where the sample's index goes.

@@ -124,7 +124,7 @@ Status set(const Field& f, const Entry& e, TrainConfig* config) {
 
 }  // namespace
 
-Status apply(const std::vector<Entry>& entries, TrainConfig* config) {
+Status apply_entries(const std::vector<Entry>& entries, TrainConfig* config) {
   std::map<std::string, std::string> seen;  // path -> where
   for (const Entry& e : entries) {
     const Field* field = find_field(e.path);
@@ -168,12 +168,12 @@ Result<TrainConfig> load(const std::vector<std::string>& paths, const std::vecto
     const bool json = path.ends_with(".json") || (!path.ends_with(".toml") && text->find_first_not_of(" \t\r\n") != std::string::npos && (*text)[text->find_first_not_of(" \t\r\n")] == '{');
     Result<std::vector<Entry>> entries = json ? read_json(*text, path) : read_toml(*text, path);
     if (!entries) return entries.status();
-    status = apply(*entries, &config);
+    status = apply_entries(*entries, &config);
     if (!status.ok()) return status;
   }
   Result<std::vector<Entry>> entries = read_flags(flags);
   if (!entries) return entries.status();
-  status = apply(*entries, &config);
+  status = apply_entries(*entries, &config);
   if (status.ok()) status = check(config);
   if (!status.ok()) return status;
   return config;

@@ -65,7 +65,7 @@ Result<std::vector<Entry>> read_json(const std::string& text, const std::string&
 // "--optimizer.lr=0.1", "--limit-train=2000" ('-' and '_' are the same in keys); lists with commas.
 Result<std::vector<Entry>> read_flags(const std::vector<std::string>& flags);
 
-Status apply(const std::vector<Entry>& entries, TrainConfig* config);  // types, ranges, unknown and doubled keys
+Status apply_entries(const std::vector<Entry>& entries, TrainConfig* config);  // types, ranges, unknown and doubled keys
 Status check(const TrainConfig& config);                               // what single keys cannot tell
 // paths: zero or one file; JSON when the name ends in .json or the text starts with '{', else TOML.
 Result<TrainConfig> load(const std::vector<std::string>& paths, const std::vector<std::string>& flags);

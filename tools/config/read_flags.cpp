@@ -23,7 +23,7 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-// What the flag's text is meant as; when it does not fit, the text itself, which apply() then refuses by name.
+// What the flag's text is meant as; when it does not fit, the text itself, which apply_entries() then refuses by name.
 Value interpret(const Field* field, const std::string& text) {
   int64_t whole = 0;
   double real = 0;

@@ -19,7 +19,7 @@ tn_status check_factors(const tn_type& a, const tn_type& b, tn_diag* d) {
   const bool fit = a.dtype == b.dtype || (is_byte(a.dtype) && is_byte(b.dtype));
   if (fit && (kFactors >> a.dtype & 1) != 0) return TN_OK;
   return fail(d, TN_E_DTYPE, error_id(kDtype, 50), "matmul: element types differ\nwhy: a is %s, b is %s; u8 and i8 may mix, nothing else\ntry: cast b to %s",
-              type_text(a).c_str(), type_text(b).c_str(), dtype_name((kFactors >> a.dtype & 1) != 0 ? a.dtype : TN_F32));
+              type_text(a).c_str(), type_text(b).c_str(), dtype_name((kFactors >> a.dtype & 1) != 0 ? a.dtype : uint32_t{TN_F32}));
 }
 
 // Batch dims of a and b, broadcast; false where they do not fit.

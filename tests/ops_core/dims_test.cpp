@@ -134,8 +134,12 @@ TEST(SymbolicDims, agree_with_numbers_on_random_expressions) {
         const size_t before = s.guards().size();
         const bool ok = s.require(relation, symbolic[a], symbolic.back(), nullptr) == TN_OK;
         const bool decided = !ok || s.guards().size() == before;
-        if (!ok) ASSERT_FALSE(holds(relation, number[a], number.back())) << "round " << round;
-        if (ok && decided && s.guards_hold(values)) ASSERT_TRUE(holds(relation, number[a], number.back())) << "round " << round;
+        if (!ok) {
+          ASSERT_FALSE(holds(relation, number[a], number.back())) << "round " << round;
+        }
+        if (ok && decided && s.guards_hold(values)) {
+          ASSERT_TRUE(holds(relation, number[a], number.back())) << "round " << round;
+        }
       }
     }
   }

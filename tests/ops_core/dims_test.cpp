@@ -41,9 +41,9 @@ TEST(ConcreteDims, require_says_no_with_both_numbers) {
 
 class Symbols : public testing::Test {
  protected:
+  SymbolicDims s_;
   int64_t n_ = s_.base(), m_ = s_.base();
   int64_t calc(uint32_t op, int64_t a, int64_t b) { return s_.calc(op, a, b); }
-  SymbolicDims s_;
 };
 
 TEST_F(Symbols, equal_polynomials_are_one_symbol) {

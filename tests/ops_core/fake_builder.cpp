@@ -144,7 +144,9 @@ struct Lab::State {
     const tn_op op = op_of(n, types);
     tn_status s = decl->def.infer(decl->def.ctx, &op, &table, types.data() + n.in.size(), diag);
     if (s == TN_OK) s = dims.status(diag);
+    std::vector<Node>* outer = std::exchange(record, nullptr);  // an op is one node, not its parts
     if (s == TN_OK) s = compute(n, *decl, types, diag);
+    record = outer;
     if (s != TN_OK) return s;
     std::copy(n.out.begin(), n.out.end(), e.out);
     if (record) record->push_back(std::move(n));

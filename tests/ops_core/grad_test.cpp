@@ -51,6 +51,12 @@ std::vector<Real> gradient(const tn_program& p, std::vector<Real> x, const std::
   return result;
 }
 
+std::vector<uint64_t> slots_of(const ProgramBuilder& b) {
+  std::vector<uint64_t> bits;
+  for (const tn_push& p : b.literals()) bits.push_back(p.bits);
+  return bits;
+}
+
 Real unary_gradient(uint32_t op, Real x, Real seed = 1) {
   ProgramBuilder b(TN_F64);
   b.output(b.op(op, b.input(0)));
@@ -92,7 +98,7 @@ TEST(ScalarGradient, of_every_unary_opcode_equals_finite_differences) {
 
 TEST(ScalarGradient, of_every_binary_opcode_equals_finite_differences) {
   for (uint32_t op = TN_OP_ADD; op <= TN_OP_ATAN2; ++op)
-    for (const Real x : {0.3L, 1.7L, 5.2L})
+    for (const Real x : {0.3L, 1.7L, 5.3L})
       for (const Real y : {0.4L, 2.3L, -1.1L}) {
         SCOPED_TRACE(kernel::opcode_name(op));
         ProgramBuilder b(TN_F64);
@@ -162,7 +168,7 @@ TEST(GradientConvention, a_nan_takes_all_of_min_and_max) {
 TEST(GradientConvention, select_gives_exactly_zero_to_the_side_not_taken) {
   ProgramBuilder b(TN_F64);
   b.output(b.op(TN_OP_SELECT, b.op(TN_OP_LT, b.input(0), b.constant(0)), b.input(1), b.input(2)));
-  for (Real seed : {kInfinity, kNaN}) EXPECT_EQ(gradient(*b.finish(), {-1, 2, 3}, {seed}, {})[2], 0);
+  for (Real seed : {kInfinity, kNaN}) EXPECT_EQ(gradient(*b.finish(), {-1, 2, 3}, {seed}, slots_of(b))[2], 0);
 }
 
 TEST(GradientConvention, where_of_a_root_is_clean_at_points_with_a_finite_slope) {
@@ -170,7 +176,7 @@ TEST(GradientConvention, where_of_a_root_is_clean_at_points_with_a_finite_slope)
   ProgramBuilder b(TN_F64);
   const Id x = b.input(0);
   b.output(b.op(TN_OP_SELECT, b.op(TN_OP_LT, b.constant(0), x), b.op(TN_OP_SQRT, x), x));
-  EXPECT_EQ(gradient(*b.finish(), {16}, {1})[0], 0.125L);
+  EXPECT_EQ(gradient(*b.finish(), {16}, {1}, slots_of(b))[0], 0.125L);
 }
 
 TEST(GradientConvention, kinks_and_steps_have_slope_zero) {

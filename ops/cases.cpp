@@ -51,13 +51,13 @@ Case one(std::vector<int64_t> dims, Fill fill, Layout layout, std::vector<CaseAt
 
 }  // namespace
 
-CaseAttr case_list(uint32_t key, std::vector<int64_t> list) {
+CaseAttr case_ints(uint32_t key, std::vector<int64_t> list) {
   CaseAttr a;
   a.key = key, a.kind = CaseAttr::Kind::I64s, a.list = std::move(list);
   return a;
 }
 
-CaseAttr case_number(uint32_t key, int64_t value) {
+CaseAttr case_i64(uint32_t key, int64_t value) {
   CaseAttr a;
   a.key = key, a.i = value;
   return a;
@@ -116,8 +116,8 @@ std::vector<Case> ternary_cases(CaseOperand model_a, Fill b, Fill c) {
 }
 
 std::vector<Case> reduction_cases(Fill fill, bool empty) {
-  const auto axes = [](std::vector<int64_t> list) { return case_list(TN_KEY_AXES, std::move(list)); };
-  const CaseAttr keep = case_number(TN_KEY_KEEPDIMS, 1);
+  const auto axes = [](std::vector<int64_t> list) { return case_ints(TN_KEY_AXES, std::move(list)); };
+  const CaseAttr keep = case_i64(TN_KEY_KEEPDIMS, 1);
   using L = Layout;
   std::vector<Case> cases = {
       one({}, fill, L::Dense, {}), one({1}, fill, L::Dense, {}), one({7}, fill, L::Dense, {}), one({70}, fill, L::Dense, {}),
@@ -139,8 +139,8 @@ std::vector<Case> reduction_cases(Fill fill, bool empty) {
 }
 
 std::vector<Case> arg_cases() {
-  const auto axis = [](int64_t a) { return case_number(TN_KEY_AXIS, a); };
-  const CaseAttr keep = case_number(TN_KEY_KEEPDIMS, 1);
+  const auto axis = [](int64_t a) { return case_i64(TN_KEY_AXIS, a); };
+  const CaseAttr keep = case_i64(TN_KEY_KEEPDIMS, 1);
   using L = Layout;
   const Fill f = Fill::Spaced;
   return not_differentiable(

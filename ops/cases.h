@@ -13,8 +13,8 @@ std::vector<Case> ternary_cases(CaseOperand model_a, Fill b, Fill c);
 std::vector<Case> reduction_cases(Fill fill, bool empty);
 std::vector<Case> arg_cases();  // one attribute axis
 
-CaseAttr case_list(uint32_t key, std::vector<int64_t> list);
-CaseAttr case_number(uint32_t key, int64_t value);
+CaseAttr case_ints(uint32_t key, std::vector<int64_t> list);
+CaseAttr case_i64(uint32_t key, int64_t value);
 CaseAttr case_program(uint32_t key, void (*program)(ProgramBuilder&));
 // Same cases, but gradients are not compared with finite differences (there are none, or jumps).
 std::vector<Case> not_differentiable(std::vector<Case> cases);

@@ -90,7 +90,7 @@ std::vector<Case> cases() {
     const Dims places = window_places_of(c);
     const Dims y{c.x[0], c.x[1], places[0], places[1]};
     // y is an operand of its own here: where it is no maximum, the first tap is taken, which is a rule as good as any.
-    Case made{{operand(c.x, Fill::Spaced), operand(y, Fill::Spaced), operand(y)}, sliding_case_attrs(c.s, true)};
+    Case made{{operand(c.x, Fill::Spaced), operand(y), operand(y)}, sliding_case_attrs(c.s, true)};
     all.push_back(made);
   }
   for (Layout layout : {Layout::Permuted, Layout::Gapped})

@@ -133,8 +133,8 @@ void add_resolved(std::vector<Case>* list, int64_t monoid, bool programs) {
     });
     for (int64_t& a : axes) a = normalise_axis(a, rank);
     std::sort(axes.begin(), axes.end());
-    c.attrs.push_back(case_list(TN_KEY_AXES, axes));
-    c.attrs.push_back(case_number(TN_KEY_MONOID, monoid));
+    c.attrs.push_back(case_ints(TN_KEY_AXES, axes));
+    c.attrs.push_back(case_i64(TN_KEY_MONOID, monoid));
     if (programs) {
       c.attrs.push_back(case_program(TN_KEY_PRE, square));
       c.attrs.push_back(case_program(TN_KEY_POST, half));
@@ -154,8 +154,8 @@ std::vector<Case> cases() {
     for (Case c : arg_cases()) {
       int64_t axis = -1;
       std::erase_if(c.attrs, [&](const CaseAttr& a) { return a.key == TN_KEY_AXIS && ((axis = a.i), true); });
-      c.attrs.push_back(case_list(TN_KEY_AXES, {normalise_axis(axis, static_cast<int64_t>(c.in[0].dims.size()))}));
-      c.attrs.push_back(case_number(TN_KEY_MONOID, monoid));
+      c.attrs.push_back(case_ints(TN_KEY_AXES, {normalise_axis(axis, static_cast<int64_t>(c.in[0].dims.size()))}));
+      c.attrs.push_back(case_i64(TN_KEY_MONOID, monoid));
       list.push_back(c);
     }
   return list;

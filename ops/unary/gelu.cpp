@@ -29,7 +29,7 @@ constexpr tn_attr_def kAttrs[] = {attr_def_i64(TN_KEY_MODE, "mode", 0)};
 std::vector<Case> cases() {
   std::vector<Case> list = unary_cases(Fill::Normal);
   for (Case c : unary_cases(Fill::Normal)) {
-    c.attrs = {case_number(TN_KEY_MODE, 1)};
+    c.attrs = {case_i64(TN_KEY_MODE, 1)};
     list.push_back(c);
   }
   return list;

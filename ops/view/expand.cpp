@@ -50,7 +50,7 @@ tn_status vjp(void*, tn_builder* b, const tn_rule* r, tn_diag* d) {
 std::vector<Case> cases() {
   std::vector<Case> list;
   const auto to = [&](std::vector<int64_t> from, std::vector<int64_t> dims) {
-    add_view_cases(&list, std::move(from), {case_list(TN_KEY_DIMS, std::move(dims))});
+    add_view_cases(&list, std::move(from), {case_ints(TN_KEY_DIMS, std::move(dims))});
   };
   to({}, {2, 3});
   to({1}, {7});

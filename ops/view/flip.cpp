@@ -39,7 +39,7 @@ tn_status vjp(void*, tn_builder* b, const tn_rule* r, tn_diag* d) {
 std::vector<Case> cases() {
   std::vector<Case> list;
   const auto over = [&](std::vector<int64_t> dims, std::vector<int64_t> axes) {
-    add_view_cases(&list, std::move(dims), {case_list(TN_KEY_AXES, std::move(axes))});
+    add_view_cases(&list, std::move(dims), {case_ints(TN_KEY_AXES, std::move(axes))});
   };
   over({}, {});
   over({7}, {0});

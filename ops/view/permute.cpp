@@ -32,7 +32,7 @@ tn_status vjp(void*, tn_builder* b, const tn_rule* r, tn_diag* d) {
 std::vector<Case> cases() {
   std::vector<Case> list;
   const auto by = [&](std::vector<int64_t> dims, std::vector<int64_t> perm) {
-    add_view_cases(&list, std::move(dims), {case_list(TN_KEY_PERM, std::move(perm))});
+    add_view_cases(&list, std::move(dims), {case_ints(TN_KEY_PERM, std::move(perm))});
   };
   by({}, {});
   by({7}, {0});

@@ -90,8 +90,8 @@ tn_status vjp(void*, tn_builder* b, const tn_rule* r, tn_diag* diag) {
 std::vector<Case> cases() {
   std::vector<Case> list;
   const auto cut = [&](std::vector<int64_t> dims, std::vector<int64_t> start, std::vector<int64_t> length, std::vector<int64_t> step) {
-    add_view_cases(&list, std::move(dims), {case_list(TN_KEY_STARTS, std::move(start)), case_list(TN_KEY_DIMS, std::move(length)),
-                                            case_list(TN_KEY_STEPS, std::move(step))});
+    add_view_cases(&list, std::move(dims), {case_ints(TN_KEY_STARTS, std::move(start)), case_ints(TN_KEY_DIMS, std::move(length)),
+                                            case_ints(TN_KEY_STEPS, std::move(step))});
   };
   cut({}, {}, {}, {});
   cut({10}, {9}, {9}, {-1});

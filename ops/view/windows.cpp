@@ -76,8 +76,8 @@ tn_status vjp(void*, tn_builder* b, const tn_rule* r, tn_diag* d) {
 std::vector<Case> cases() {
   std::vector<Case> list;
   const auto over = [&](std::vector<int64_t> dims, std::vector<int64_t> kernel, std::vector<int64_t> step, std::vector<int64_t> dilation) {
-    add_view_cases(&list, std::move(dims), {case_list(TN_KEY_KERNEL, std::move(kernel)), case_list(TN_KEY_STRIDES, std::move(step)),
-                                            case_list(TN_KEY_DILATIONS, std::move(dilation))});
+    add_view_cases(&list, std::move(dims), {case_ints(TN_KEY_KERNEL, std::move(kernel)), case_ints(TN_KEY_STRIDES, std::move(step)),
+                                            case_ints(TN_KEY_DILATIONS, std::move(dilation))});
   };
   over({1, 1}, {1, 1}, {1, 1}, {1, 1});
   over({5, 7}, {3, 3}, {1, 1}, {1, 1});

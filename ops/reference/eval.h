@@ -19,7 +19,9 @@ EvalFn eval_fn(uint32_t op, uint32_t type, uint32_t operand);
 EvalFn eval_float_fn(uint32_t op, uint32_t operand);
 EvalFn eval_int_fn(uint32_t op, uint32_t operand);
 
-// Philox4x32-10: word 0..3 of the block numbered `counter` under `key` (counter and key in the low two words).
+// The published generator: 10 rounds over a 128-bit counter.
+void philox_block(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+// TN_OP_PHILOX: word 0..3 of the block numbered `counter` under `key` (counter and key in the low two words).
 uint32_t philox(uint64_t counter, uint64_t key, uint32_t word);
 
 // Greatest and least: a NaN wins, -0 < +0. Written without branches so that loops vectorise.

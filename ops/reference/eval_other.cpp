@@ -5,16 +5,23 @@
 
 namespace tenon::reference {
 
-uint32_t philox(uint64_t counter, uint64_t key, uint32_t word) {
-  uint32_t c[4] = {static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), 0, 0};
-  uint32_t k[2] = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
+void philox_block(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+  uint32_t c[4] = {counter[0], counter[1], counter[2], counter[3]}, k[2] = {key[0], key[1]};
   for (int round = 0; round < 10; ++round) {
     const uint64_t p0 = uint64_t{0xD2511F53u} * c[0], p1 = uint64_t{0xCD9E8D57u} * c[2];
     const uint32_t n0 = static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k[0], n2 = static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k[1];
     c[0] = n0, c[1] = static_cast<uint32_t>(p1), c[2] = n2, c[3] = static_cast<uint32_t>(p0);
     k[0] += 0x9E3779B9u, k[1] += 0xBB67AE85u;
   }
-  return c[word & 3];
+  std::memcpy(out, c, sizeof c);
+}
+
+uint32_t philox(uint64_t counter, uint64_t key, uint32_t word) {
+  const uint32_t c[4] = {static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), 0, 0};
+  const uint32_t k[2] = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
+  uint32_t out[4];
+  philox_block(c, k, out);
+  return out[word & 3];
 }
 
 namespace {

@@ -199,6 +199,20 @@ class Exports(Planted):
         self.expect(check("exports.py", "--root", self.root, "--runtime", library), "exports tn_secret", "does not export tn_call of")
 
 
+class ErrorPages(Planted):
+    def test_finds_an_id_without_a_section_and_a_section_that_stands_twice(self):
+        self.write("ops/a.cpp", "return fail(d, s, error_id(kShape, 7), \"x\");")
+        self.write("loader/verdicts.def", 'X(3, Unreadable, "unreadable", Find, "...")')
+        self.write("docs/errors/TN-SHAPE.md", "## TN-SHAPE-001 a\n## TN-SHAPE-001 b\n")
+        self.expect(check("error_pages.py", "--root", self.root), "TN-SHAPE-007 of ops/a.cpp has no section in docs/errors/TN-SHAPE.md",
+                    "TN-LOAD-003 of loader/verdicts.def", "TN-SHAPE-001: has 2 sections")
+
+    def test_passes_when_each_id_is_explained(self):
+        self.write("ops/a.cpp", "error_id(ops::kShape, 1)")
+        self.write("docs/errors/TN-SHAPE.md", "## TN-SHAPE-001 a\n")
+        self.assertEqual(check("error_pages.py", "--root", self.root)[0], 0)
+
+
 class Snippets(Planted):
     def run_page(self, text):
         (self.root / "build").mkdir(exist_ok=True)

@@ -26,6 +26,9 @@ if(TENON_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${TENON_CCACHE})
 endif()
 find_package(Threads REQUIRED)
+if(TENON_TESTS)
+  enable_testing()
+endif()
 
 # No -ffast-math anywhere: it would switch the process to flush-to-zero when a library is loaded.
 add_compile_options(-Wall -Wextra -Wpedantic -Wno-missing-field-initializers)

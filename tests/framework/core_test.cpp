@@ -95,7 +95,7 @@ TEST(Tensor, errors_name_line_op_device_and_values) {
   }
   try { Tensor() + a; FAIL(); } catch (const Error& e) { EXPECT_EQ(e.id(), "TN-ARG-101"); }
   try { a.item<float>(); FAIL(); } catch (const Error& e) {
-    EXPECT_STREQ(std::string(e.what()).substr(0, 78).c_str(), "error[TN-SHAPE-103]: one element was asked of a tensor of more or less\n  where: ");
+    EXPECT_EQ(std::string(e.what()).rfind("error[TN-SHAPE-103]: one element was asked of a tensor of more or less\n  where: core_test.cpp:", 0), 0u) << e.what();
     EXPECT_EQ(e.why(), "f32[2,3] holds 6 elements, 1 wanted");
   }
 }

@@ -54,7 +54,7 @@ bool is_dense(const tn_type& t) {
   int64_t stride = 1;
   for (int i = t.rank - 1; i >= 0; --i) {
     if (t.dim[i] != 1 && t.stride[i] != stride) return false;
-    stride *= t.dim[i];
+    stride *= t.dim[i] ? t.dim[i] : 1;
   }
   return true;
 }

@@ -260,12 +260,12 @@ dnnl::primitive_attr user_scratchpad() {
   return attr;
 }
 
-OmpWidth::OmpWidth(int width) : before_(omp_get_max_threads()) {
-  if (before_ != width) omp_set_num_threads(width);
+OmpWidth::OmpWidth(int width) : before_(omp_get_max_threads()), changed_(before_ != width) {
+  if (changed_) omp_set_num_threads(width);
 }
 
 OmpWidth::~OmpWidth() {
-  if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
+  if (changed_) omp_set_num_threads(before_);
 }
 
 }  // namespace tenon::onednn

@@ -137,6 +137,7 @@ class OmpWidth {
 
  private:
   int before_;
+  bool changed_;
 };
 
 }  // namespace tenon::onednn

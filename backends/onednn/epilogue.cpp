@@ -68,7 +68,9 @@ struct Matcher {
 tn_status match_epilogue(const tn_program* post, uint32_t out_dtype, Epilogue* out, tn_diag* diag) {
   *out = {};
   if (post == nullptr) return TN_OK;
-  if (post->n_out != 1 || post->n_in > 2) return refuse(diag, "the epilogue has %lld inputs; bias is the only one known", post->n_in);
+  if (post->n_out != 1 || post->n_in > 2) {
+    return refuse(diag, "the epilogue has %lld inputs; bias is the only one known", post->n_in);
+  }
   const Matcher m{*post};
   uint32_t value = m.peel_cast(post->out[0], out_dtype);
   value = m.peel_clamp(value, out);

@@ -2,6 +2,8 @@
 #define BOOST_DLL_USE_STD_FS
 #include "loader/open.h"
 
+#include <dlfcn.h>
+
 #include <boost/dll/shared_library.hpp>
 #include <system_error>
 
@@ -27,11 +29,13 @@ Verdict verdict_of_linker_text(const std::string& path, const std::string& text)
   return verdict(absent && !text.starts_with(path) ? Code::MissingDependency : Code::OpenFailed, text);
 }
 
-std::optional<Verdict> open_library(const std::string& path, OpenedLibrary* out) {
+std::optional<Verdict> open_library(const std::string& path, bool keep_mapped, OpenedLibrary* out) {
+  auto mode = boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local;
+  if (keep_mapped) mode |= static_cast<boost::dll::load_mode::type>(RTLD_NODELETE);  // Boost has no name for it, and passes it on
   kernel::FpEnvGuard keep;
   auto library = std::make_shared<boost::dll::shared_library>();
   try {
-    library->load(path, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+    library->load(path, mode);
   } catch (const std::exception& failure) {
     return verdict_of_linker_text(path, linker_text(failure.what()));
   } catch (...) {

@@ -19,7 +19,8 @@ struct OpenedLibrary {
 };
 
 // Nothing on success; else missing-dependency, open-failed or no-symbol, the dynamic linker's own words in the cause.
-std::optional<Verdict> open_library(const std::string& path, OpenedLibrary* out);
+// keep_mapped: the library stays in the process even after its last owner is gone (it cannot be unmapped safely).
+std::optional<Verdict> open_library(const std::string& path, bool keep_mapped, OpenedLibrary* out);
 
 // The verdict behind a message of the dynamic linker about `path`.
 Verdict verdict_of_linker_text(const std::string& path, const std::string& text);

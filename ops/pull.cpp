@@ -56,7 +56,8 @@ class Puller {
       return;
     }
     if (part.inst.size() == 1 && part.inst[0].op == TN_OP_INPUT && t != TN_NONE) {
-      (*result)[t] = with_dims(e_, source(part.in[0]), dims_of(targets_[t].type));
+      for (uint32_t target : part.target)  // one value may be the gradient of several inputs: add(a, b)
+        (*result)[target] = with_dims(e_, source(part.in[0]), dims_of(targets_[target].type));
       return;
     }
     const tn_program program = part.program();

@@ -264,8 +264,6 @@ CaseOperand absent_operand() {
   o.absent = true;
   return o;
 }
-CaseAttr case_i64(uint32_t key, int64_t v) { return {key, CaseAttr::Kind::I64, v, 0, {}}; }
 CaseAttr case_f64(uint32_t key, double v) { return {key, CaseAttr::Kind::F64, 0, v, {}}; }
-CaseAttr case_ints(uint32_t key, Dims v) { return {key, CaseAttr::Kind::I64s, 0, 0, std::move(v)}; }
 
 }  // namespace tenon::ops

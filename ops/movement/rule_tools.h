@@ -6,6 +6,7 @@
 //
 // Owns nothing. Any thread. Emitters follow Emit: after the first failure they do nothing.
 #pragma once
+#include "ops/cases.h"
 #include "ops/emit.h"
 #include "ops/op.h"
 
@@ -97,8 +98,6 @@ CaseOperand operand(Dims dims, Fill fill = Fill::Normal, Layout layout = Layout:
 CaseOperand index_operand(Dims dims, int64_t limit, uint32_t dtype = TN_I64);
 CaseOperand typed_operand(Dims dims, uint32_t dtype, Fill fill = Fill::Normal);
 CaseOperand absent_operand();
-CaseAttr case_i64(uint32_t key, int64_t v);
 CaseAttr case_f64(uint32_t key, double v);
-CaseAttr case_ints(uint32_t key, Dims v);
 
 }  // namespace tenon::ops

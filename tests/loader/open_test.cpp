@@ -18,7 +18,7 @@ std::string fixture(const std::string& name) { return std::string(FIXTURE_DIR "/
 // Opens the fixture and asks for its table.
 std::optional<Verdict> ask(const std::string& name, tn_plugin* table, uint32_t abi = TN_ABI_CURRENT) {
   OpenedLibrary library;
-  if (auto refused = open_library(fixture(name), &library)) return refused;
+  if (auto refused = open_library(fixture(name), false, &library)) return refused;
   return query_table(library.query, abi, nullptr, table);
 }
 
@@ -32,14 +32,14 @@ Code code_of(const std::string& name) {
 
 TEST(Open, gives_the_entry_of_a_sound_plugin) {
   OpenedLibrary library;
-  ASSERT_FALSE(open_library(fixture("good"), &library));
+  ASSERT_FALSE(open_library(fixture("good"), false, &library));
   EXPECT_NE(library.query, nullptr);
   EXPECT_NE(library.handle, nullptr);
 }
 
 TEST(Open, names_the_undefined_symbol) {
   OpenedLibrary library;
-  const auto v = open_library(fixture("undefined"), &library);
+  const auto v = open_library(fixture("undefined"), false, &library);
   ASSERT_TRUE(v);
   EXPECT_EQ(v->code, Code::OpenFailed);
   EXPECT_NE(v->cause.find("undefined symbol: tenon_test_symbol_that_nobody_defines"), std::string::npos) << v->cause;
@@ -47,7 +47,7 @@ TEST(Open, names_the_undefined_symbol) {
 
 TEST(Open, names_the_library_that_is_missing) {
   OpenedLibrary library;
-  const auto v = open_library(fixture("missing_dep"), &library);
+  const auto v = open_library(fixture("missing_dep"), false, &library);
   ASSERT_TRUE(v);
   EXPECT_EQ(v->code, Code::MissingDependency);
   EXPECT_TRUE(v->cause.starts_with("libtenon_fixture_dep.so: ")) << v->cause;
@@ -57,8 +57,8 @@ TEST(Open, says_when_the_entry_is_not_exported) { EXPECT_EQ(code_of("no_symbol")
 
 TEST(Open, adds_no_suffix_and_searches_no_folder) {
   OpenedLibrary library;
-  EXPECT_TRUE(open_library(FIXTURE_DIR "/good", &library));
-  EXPECT_TRUE(open_library("good.so", &library));
+  EXPECT_TRUE(open_library(FIXTURE_DIR "/good", false, &library));
+  EXPECT_TRUE(open_library("good.so", false, &library));
 }
 
 TEST(Handshake, fills_missing_entries_of_a_shorter_table_with_null) {
@@ -119,7 +119,7 @@ TEST(Open, leaves_rounding_and_denormals_as_they_were_whatever_a_constructor_doe
   volatile double denormal = 1e-323;
   volatile float small = 1e-40f;
   OpenedLibrary library;
-  ASSERT_FALSE(open_library(fixture("ftz"), &library));
+  ASSERT_FALSE(open_library(fixture("ftz"), false, &library));
   EXPECT_TRUE(denormal * 1.0 != 0.0);
   EXPECT_EQ(small * 1.0f, small);
   EXPECT_EQ(std::fegetround(), FE_TONEAREST);
@@ -128,7 +128,7 @@ TEST(Open, leaves_rounding_and_denormals_as_they_were_whatever_a_constructor_doe
 TEST(Open, keeps_a_rounding_mode_that_the_program_had_chosen) {
   std::fesetround(FE_DOWNWARD);
   OpenedLibrary library;
-  const auto refused = open_library(fixture("ftz"), &library);
+  const auto refused = open_library(fixture("ftz"), false, &library);
   const int mode = std::fegetround();
   std::fesetround(FE_TONEAREST);
   EXPECT_FALSE(refused);

@@ -42,7 +42,7 @@ TEST(Pointwise, broadcasts_and_counts_INDEX_in_row_major_order_whatever_the_stri
   ASSERT_EQ(execute(TN_OPID_POINTWISE, {type_of(TN_I32, {1, 3}), type_of(TN_I32, {300, 3}, {1, 300}), type_of(TN_I32, {300, 3})}, 2,
                     {attr_of(TN_KEY_PROGRAM, view)}, {raw(x), out.data(), second.data()}, &push), TN_OK);
   for (int i = 0; i < 300; ++i)
-    for (int j = 0; j < 3; ++j) ASSERT_EQ(out[j * 300 + i], (i * 3 + j) * 100 + j + x[j]), ASSERT_EQ(second[i * 3 + j], x[j]);
+    for (int j = 0; j < 3; ++j) { ASSERT_EQ(out[j * 300 + i], (i * 3 + j) * 100 + j + x[j]); ASSERT_EQ(second[i * 3 + j], x[j]); }
 }
 
 TEST(Pointwise, an_output_may_be_the_view_of_an_input_that_is_also_passed_through) {
@@ -54,7 +54,7 @@ TEST(Pointwise, an_output_may_be_the_view_of_an_input_that_is_also_passed_throug
   const auto before = x;
   std::vector<float> old(1000);
   ASSERT_EQ(execute(TN_OPID_POINTWISE, {type_of(TN_F32, {1000}), type_of(TN_F32, {1000}), type_of(TN_F32, {1000})}, 2, {attr_of(TN_KEY_PROGRAM, view)}, {x.data(), x.data(), old.data()}), TN_OK);
-  for (size_t i = 0; i < 1000; ++i) ASSERT_EQ(x[i], 2 * before[i]), ASSERT_EQ(old[i], before[i]);
+  for (size_t i = 0; i < 1000; ++i) { ASSERT_EQ(x[i], 2 * before[i]); ASSERT_EQ(old[i], before[i]); }
 }
 
 TEST(Reduce, sums_over_every_set_of_axes_match_brute_force) {
@@ -99,7 +99,7 @@ TEST(Reduce, K07_an_empty_axis_gives_the_identity) {
   uint8_t all = 7, any = 7;
   ASSERT_EQ(execute(TN_OPID_REDUCE, {type_of(TN_BOOL, {0}), type_of(TN_BOOL, {})}, 1, {attr_of(TN_KEY_AXES, first), attr_of(TN_KEY_MONOID, TN_MONOID_AND)}, {nullptr, &all}), TN_OK);
   ASSERT_EQ(execute(TN_OPID_REDUCE, {type_of(TN_BOOL, {0}), type_of(TN_BOOL, {})}, 1, {attr_of(TN_KEY_AXES, first), attr_of(TN_KEY_MONOID, TN_MONOID_OR)}, {nullptr, &any}), TN_OK);
-  EXPECT_EQ(all, 1), EXPECT_EQ(any, 0);
+  EXPECT_EQ(all, 1); EXPECT_EQ(any, 0);
   int64_t where = 0;
   EXPECT_EQ(execute(TN_OPID_REDUCE, {type_of(TN_F32, {0}), type_of(TN_I64, {})}, 1, {attr_of(TN_KEY_AXES, first), attr_of(TN_KEY_MONOID, TN_MONOID_ARGMAX)}, {nullptr, &where}), TN_E_SHAPE);
 }
@@ -124,7 +124,7 @@ TEST(Reduce, K01_a_nan_wins_at_every_length_and_place) {
   int64_t most = -1, least = -1;
   execute(TN_OPID_REDUCE, {type_of(TN_F32, {5}), type_of(TN_I64, {})}, 1, {attr_of(TN_KEY_AXES, axis), attr_of(TN_KEY_MONOID, TN_MONOID_ARGMAX)}, {raw(ties), &most});
   execute(TN_OPID_REDUCE, {type_of(TN_F32, {5}), type_of(TN_I64, {})}, 1, {attr_of(TN_KEY_AXES, axis), attr_of(TN_KEY_MONOID, TN_MONOID_ARGMIN)}, {raw(ties), &least});
-  EXPECT_EQ(most, 1), EXPECT_EQ(least, 3);
+  EXPECT_EQ(most, 1); EXPECT_EQ(least, 3);
 }
 
 // Tencent/ncnn#2698, ggml-org/llama.cpp#13607: half-precision accumulators stop growing or overflow.

@@ -9,7 +9,8 @@
 namespace tenon::reference::testing {
 namespace {
 
-using Wide = __int128;
+__extension__ typedef __int128 Wide;
+__extension__ typedef unsigned __int128 UWide;
 
 template <class T> std::vector<T> special_floats() {
   using L = std::numeric_limits<T>;
@@ -101,16 +102,16 @@ template <class T> Wide int_oracle(uint8_t op, Wide a, Wide b, Wide c) {
     case TN_OP_NOT: return -a - 1;
     case TN_OP_ADD: return a + b;
     case TN_OP_SUB: return a - b;
-    case TN_OP_MUL: return static_cast<Wide>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b));
+    case TN_OP_MUL: return static_cast<Wide>(static_cast<UWide>(a) * static_cast<UWide>(b));
     case TN_OP_DIV: return b == 0 ? 0 : a / b;
     case TN_OP_REM: return b == 0 ? 0 : a % b;
     case TN_OP_MIN: return a < b ? a : b;
     case TN_OP_MAX: return a > b ? a : b;
-    case TN_OP_FMA: return static_cast<Wide>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b) + static_cast<unsigned __int128>(c));
+    case TN_OP_FMA: return static_cast<Wide>(static_cast<UWide>(a) * static_cast<UWide>(b) + static_cast<UWide>(c));
     case TN_OP_AND: return a & b;
     case TN_OP_OR: return a | b;
     case TN_OP_XOR: return a ^ b;
-    case TN_OP_SHL: return b < 0 || b >= bits ? 0 : static_cast<Wide>(static_cast<unsigned __int128>(a) << static_cast<int>(b));
+    case TN_OP_SHL: return b < 0 || b >= bits ? 0 : static_cast<Wide>(static_cast<UWide>(a) << static_cast<int>(b));
     case TN_OP_SHR: return b < 0 || b >= bits ? (a < 0 ? -1 : 0) : a >> static_cast<int>(b);
     case TN_OP_LT: return a < b;
     case TN_OP_LE: return a <= b;
@@ -176,7 +177,7 @@ TEST(Program, K06_float_to_integer_saturates_and_nan_is_zero_at_every_length) {
     for (size_t i = 0; i < n; ++i) in[i] = x[i % x.size()];
     const auto got = apply<int32_t, float>(TN_OP_CAST, TN_I32, TN_F32, {in});
     const auto got8 = apply<uint8_t, float>(TN_OP_CAST, TN_U8, TN_F32, {in});
-    for (size_t i = 0; i < n; ++i) ASSERT_EQ(got[i], want[i % x.size()]) << n, ASSERT_EQ(got8[i], want8[i % x.size()]) << n;
+    for (size_t i = 0; i < n; ++i) { ASSERT_EQ(got[i], want[i % x.size()]) << n; ASSERT_EQ(got8[i], want8[i % x.size()]) << n; }
   }
   EXPECT_EQ((apply<int64_t, double>(TN_OP_CAST, TN_I64, TN_F64, {{9.3e18, -9.3e18, NAN, 9223372036854774784.0}})), (std::vector<int64_t>{INT64_MAX, INT64_MIN, 0, 9223372036854774784}));
   EXPECT_EQ((apply<uint64_t, float>(TN_OP_CAST, TN_U64, TN_F32, {{1.9e19f, -1.f, NAN, 16.7f}})), (std::vector<uint64_t>{UINT64_MAX, 0, 0, 16}));
@@ -191,7 +192,7 @@ TEST(Program, K09_rounding_goes_to_even_and_keeps_the_sign_of_zero) {
     std::vector<float> in(n);
     for (size_t i = 0; i < n; ++i) in[i] = x[i % x.size()];
     const auto got = apply<float, float>(TN_OP_RINT, TN_F32, TN_F32, {in});
-    for (size_t i = 0; i < n; ++i) ASSERT_EQ(got[i], want[i % x.size()]), ASSERT_EQ(std::signbit(got[i]), std::signbit(want[i % x.size()]));
+    for (size_t i = 0; i < n; ++i) { ASSERT_EQ(got[i], want[i % x.size()]); ASSERT_EQ(std::signbit(got[i]), std::signbit(want[i % x.size()])); }
   }
 }
 
@@ -204,7 +205,7 @@ void check_nearest(uint32_t dtype, Format f, uint32_t count, bool saturates) {
     if (!std::isfinite(value[i]) || !std::isfinite(value[i + 1]) || std::signbit(value[i]) != std::signbit(value[i + 1])) continue;
     const double mid = (value[i] + value[i + 1]) / 2;
     ASSERT_EQ(encode(mid, f), i % 2 == 0 ? i : i + 1) << "tie above " << value[i];
-    ASSERT_EQ(encode(std::nextafter(mid, value[i]), f), i), ASSERT_EQ(encode(std::nextafter(mid, value[i + 1]), f), i + 1);
+    ASSERT_EQ(encode(std::nextafter(mid, value[i]), f), i); ASSERT_EQ(encode(std::nextafter(mid, value[i + 1]), f), i + 1);
     ASSERT_EQ(encode(value[i], f), i);
     uint32_t got = 0;
     const float x = static_cast<float>(mid);  // exact: one bit more than the format
@@ -224,13 +225,13 @@ TEST(Cast, fast_f16_paths_agree_with_the_exact_ones_for_every_pattern) {
     const float x = f16_to_f32(static_cast<uint16_t>(i));
     const double y = decode(i, kF16);
     ASSERT_TRUE(x == y || (std::isnan(x) && std::isnan(y))) << i;
-    if (!std::isnan(x)) ASSERT_EQ(f32_to_f16(x), i);
+    if (!std::isnan(x)) { ASSERT_EQ(f32_to_f16(x), i); }
   }
 }
 TEST(Cast, published_values_of_the_formats) {  // IEEE 754 binary16; OCP 8-bit floating point specification 1.0
-  EXPECT_EQ(decode(0x7BFF, kF16), 65504), EXPECT_EQ(decode(0x0001, kF16), 0x1p-24);
-  EXPECT_EQ(decode(0x7E, kE4m3), 448), EXPECT_EQ(decode(0x01, kE4m3), 0x1p-9), EXPECT_EQ(decode(0x7B, kE5m2), 57344), EXPECT_EQ(decode(0x01, kE5m2), 0x1p-16);
-  EXPECT_EQ(encode(1e9, kE4m3), 0x7Eu), EXPECT_EQ(f32_to_f16(65520.f), 0x7C00), EXPECT_EQ(f32_to_f16(65519.f), 0x7BFF);
+  EXPECT_EQ(decode(0x7BFF, kF16), 65504); EXPECT_EQ(decode(0x0001, kF16), 0x1p-24);
+  EXPECT_EQ(decode(0x7E, kE4m3), 448); EXPECT_EQ(decode(0x01, kE4m3), 0x1p-9); EXPECT_EQ(decode(0x7B, kE5m2), 57344); EXPECT_EQ(decode(0x01, kE5m2), 0x1p-16);
+  EXPECT_EQ(encode(1e9, kE4m3), 0x7Eu); EXPECT_EQ(f32_to_f16(65520.f), 0x7C00); EXPECT_EQ(f32_to_f16(65519.f), 0x7BFF);
 }
 TEST(Cast, large_integers_to_bf16_round_once) {
   const int64_t tie = (int64_t{257} << 54) + 1;  // just above halfway between 256 and 258 times 2^54
@@ -259,7 +260,7 @@ TEST(Program, bool_logic_select_and_bitcast) {
   float out[4];
   ASSERT_EQ(execute(TN_OPID_POINTWISE, {type_of(TN_BOOL, {4}), type_of(TN_F32, {4}), type_of(TN_F32, {4})}, 1, {attr_of(TN_KEY_PROGRAM, view)},
                     {raw(a), const_cast<float*>(x), out}, push), TN_OK);
-  EXPECT_EQ(out[0], 9), EXPECT_EQ(out[1], 9), EXPECT_TRUE(std::isnan(out[2])), EXPECT_EQ(out[3], 4);
+  EXPECT_EQ(out[0], 9); EXPECT_EQ(out[1], 9); EXPECT_TRUE(std::isnan(out[2])); EXPECT_EQ(out[3], 4);
 }
 
 TEST(Program, an_instruction_without_meaning_is_refused_with_its_number) {

@@ -1,0 +1,28 @@
+// loader/boarding.h - the whole way of one plugin into a runtime: every step, and the entry that keeps the verdict.
+//
+// Steps: find, (trust), dedupe, cold check, (probe), open, query, validate, start. A policy for trust or for trying
+// plugins in a child process is a step between those of board_file.
+// Threads: the caller holds the runtime's plugin lock.
+#pragma once
+#include <string>
+
+#include "kernel/runtime.h"
+#include "loader/check.h"
+#include "loader/search.h"
+
+namespace tenon::loader {
+
+// Looks at one candidate, takes it into use if all steps pass, and leaves its entry. Never fails: a bad plugin is a verdict.
+kernel::PluginSlot* board_file(kernel::Runtime& runtime, const Candidate& candidate, const HostFacts& host);
+
+// A plugin linked into the process: no file, hence no record; the steps from query on.
+kernel::PluginSlot* board_linked(kernel::Runtime& runtime, const std::string& plugin_id, tn_plugin_query_fn query);
+
+// Takes a plugin out of use. TN_E_BUSY while something of it lives; then nothing has happened. The library is unmapped if
+// its record says that this is safe.
+tn_status unboard(kernel::Runtime& runtime, kernel::PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag);
+
+// The verdict of a slot as the answer of a call that asked for this plugin.
+tn_status answer(const kernel::PluginSlot& slot, tn_diag* diag);
+
+}  // namespace tenon::loader

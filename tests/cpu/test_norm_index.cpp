@@ -83,8 +83,8 @@ TEST_P(Norm, layer_norm_gives_value_mean_and_reciprocal_deviation) {
       std::vector<float> y(x.size()), mean(rows), rstd(rows);
       std::vector<void*> views = {x.data()};
       op.in(TN_F32, {rows, n});
-      if (form & 1) op.in(TN_F32, {n}), views.push_back(scale.data()); else op.absent();
-      if (form & 2) op.in(TN_F32, {n}), views.push_back(bias.data()); else op.absent();
+      if (form & 1) op.in(TN_F32, {n}), views.push_back(scale.data()); else op.absent(), views.push_back(nullptr);
+      if (form & 2) op.in(TN_F32, {n}), views.push_back(bias.data()); else op.absent(), views.push_back(nullptr);
       op.out(TN_F32, {rows, n}).out(TN_F32, {rows, 1}).out(TN_F32, {rows, 1}).i64(TN_KEY_AXIS, -1).f64(TN_KEY_EPSILON, 1e-5);
       for (void* p : {static_cast<void*>(y.data()), static_cast<void*>(mean.data()), static_cast<void*>(rstd.data())}) views.push_back(p);
       ASSERT_EQ(pack.run("cpu.layer_norm", op, views), TN_OK);

@@ -164,6 +164,8 @@ TEST_P(Norm, cross_entropy_and_gradient_skip_ignored_rows_and_refuse_targets_out
   tn_diag d{};
   EXPECT_EQ(pack.run("cpu.cross_entropy", op, {x.data(), target.data(), loss.data()}, nullptr, &d), TN_E_FAILED);
   EXPECT_NE(std::string(d.msg).find("row 2"), std::string::npos);
+  target[2] = -1;
+  EXPECT_EQ(pack.run("cpu.cross_entropy", op, {x.data(), target.data(), loss.data()}), TN_E_FAILED);
 }
 TEST(Index, gather_moves_rows_and_single_elements_and_counts_negative_indices_from_the_end) {
   Pack pack(nullptr, 2);

@@ -170,9 +170,8 @@ tn_status launch_layer_norm_grad(const tn_kernel_plan* base, const tn_launch* l)
 
 // The class of row r; -1 = ignored, -2 = outside.
 int64_t class_of(const NormPlan& p, const void* target, int64_t r) {
-  int64_t t = p.target_dtype == TN_I32 ? static_cast<const int32_t*>(target)[r] : static_cast<const int64_t*>(target)[r];
+  const int64_t t = p.target_dtype == TN_I32 ? static_cast<const int32_t*>(target)[r] : static_cast<const int64_t*>(target)[r];
   if (t == p.ignore) return -1;
-  if (t < 0) t += p.n;
   return t < 0 || t >= p.n ? -2 : t;
 }
 tn_status check_targets(const NormPlan& p, const void* target, tn_diag* diag) {

@@ -259,8 +259,8 @@ tn_status supports(tn_instance* self, const tn_device_ref*, const tn_op* op, tn_
         return decline(out, diag, 8, "cpu.layer_norm: scale or bias\nwhy: operand %u has another type or size than a row\ntry: x's type and the normalised dims", k);
     }
   const double bytes = double(rows * n) * double(element_size(x.dtype)) * 2;
-  const double ns = std::max(double(rows * n) * (kKind == kLayerNorm ? 0.2 : 0.5), bytes > 4e6 ? bytes / 12 : 0);
-  out->est_ns = 30 + double(rows) * 15 + (ns > 60000 ? ns / self_of(self).threads : ns);
+  const double ns = std::max(double(rows * n) * (kKind == kLayerNorm ? 0.15 : 0.4), bytes > 4e6 ? bytes / 12 : 0);
+  out->est_ns = 30 + double(rows) * 6 + (ns > 60000 ? ns / self_of(self).threads : ns);
   out->confidence = 0.6f;
   if (kKind == kLayerNormGrad) out->workspace_bytes = uint64_t(16 * 2 * n * 8);
   return TN_OK;

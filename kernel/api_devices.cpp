@@ -233,7 +233,7 @@ tn_status tn_memory_trim(tn_runtime* rt, uint32_t device, tn_diag* diag) {
 }
 
 tn_status tn_set_hooks(tn_runtime* rt, const tn_hooks* hooks, tn_diag* diag) {
-  if (hooks && hooks->size < 8) return fail(diag, TN_E_ARG, id(kArg, 20), "hooks have no size\nwhy: size is %u\ntry: set size to sizeof(tn_hooks)", hooks->size);
+  if (hooks && hooks->size < 8) return fail(diag, TN_E_ARG, id(kArg, 220), "hooks have no size\nwhy: size is %u\ntry: set size to sizeof(tn_hooks)", hooks->size);
   rt->core.set_hooks(hooks);
   return TN_OK;
 }

@@ -48,13 +48,13 @@ tn_status check_attrs(const OpEntry& op, const tn_attr* attrs, uint32_t n, tn_di
     const tn_attr_def* found = nullptr;
     for (uint32_t k = 0; k < def.n_attr_defs; ++k)
       if (def.attr_defs[k].key == attrs[i].key) found = &def.attr_defs[k];
-    if (!found) return fail(diag, TN_E_ARG, id(kArg, 21), "%s has no attribute %u\nwhy: it knows %u attributes\ntry: `tenon ops %s` lists them", op.name.c_str(), attrs[i].key, def.n_attr_defs, op.name.c_str());
-    if (found->type != attrs[i].type) return fail(diag, TN_E_ARG, id(kArg, 22), "%s: attribute %s has the wrong type\nwhy: type %u given, %u expected\ntry: use the type of ops.def", op.name.c_str(), found->name, attrs[i].type, found->type);
+    if (!found) return fail(diag, TN_E_ARG, id(kArg, 221), "%s has no attribute %u\nwhy: it knows %u attributes\ntry: `tenon ops %s` lists them", op.name.c_str(), attrs[i].key, def.n_attr_defs, op.name.c_str());
+    if (found->type != attrs[i].type) return fail(diag, TN_E_ARG, id(kArg, 222), "%s: attribute %s has the wrong type\nwhy: type %u given, %u expected\ntry: use the type of ops.def", op.name.c_str(), found->name, attrs[i].type, found->type);
   }
   for (uint32_t k = 0; k < def.n_attr_defs; ++k) {
     if (!(def.attr_defs[k].flags & TN_ATTR_REQUIRED)) continue;
     const bool given = std::any_of(attrs, attrs + n, [&](const tn_attr& a) { return a.key == def.attr_defs[k].key; });
-    if (!given) return fail(diag, TN_E_ARG, id(kArg, 23), "%s: attribute %s is missing\nwhy: it has no default\ntry: give it", op.name.c_str(), def.attr_defs[k].name);
+    if (!given) return fail(diag, TN_E_ARG, id(kArg, 223), "%s: attribute %s is missing\nwhy: it has no default\ntry: give it", op.name.c_str(), def.attr_defs[k].name);
   }
   return TN_OK;
 }
@@ -180,7 +180,7 @@ tn_status tn_op_reads(tn_runtime* rt, const tn_spec* spec, uint64_t* out_in, uin
   return guarded(diag, [&] {
     Request r;
     if (tn_status s = make_request(rt->core, spec, &r, diag)) return s;
-    if (!r.op->derived()) return fail(diag, TN_E_ARG, id(kOp, 25), "%s is no derived op\nwhy: tn_op_reads is about derivatives\ntry: derive it first", r.op->name.c_str());
+    if (!r.op->derived()) return fail(diag, TN_E_ARG, id(kOp, 125), "%s is no derived op\nwhy: tn_op_reads is about derivatives\ntry: derive it first", r.op->name.c_str());
     if (tn_status s = need_device(r, diag)) return s;
     DerivedShape shape;
     if (!derived_shape(*r.op, *r.attrs, spec->n_in, rt->core.ops(), &shape))
@@ -247,7 +247,7 @@ tn_status tn_builder_derive(tn_builder* b, uint32_t n_in, uint32_t n_out, const 
 
 tn_status tn_builder_node(tn_builder* b, uint32_t index, tn_emit* out, uint32_t* out_n, tn_diag* diag) {
   *out_n = static_cast<uint32_t>(b->nodes.size());
-  if (index >= b->nodes.size()) return fail(diag, TN_E_ARG, id(kOp, 26), "no such node\nwhy: index %u of %zu\ntry: stay below the count", index, b->nodes.size());
+  if (index >= b->nodes.size()) return fail(diag, TN_E_ARG, id(kOp, 126), "no such node\nwhy: index %u of %zu\ntry: stay below the count", index, b->nodes.size());
   Node& n = b->nodes[index];
   tn_emit e{};
   e.size = sizeof e;
@@ -279,11 +279,11 @@ tn_status tn_builder_compile(tn_builder* b, const tn_plan_options* options, tn_p
 }
 
 tn_status tn_plan_save(tn_plan*, int32_t (*)(void*, const void*, uint64_t), void*, tn_diag* diag) {
-  return fail(diag, TN_E_UNSUPPORTED, id(kOp, 27), "plans cannot be saved yet\nwhy: the portable plan format is provisional\ntry: save the model and prepare again");
+  return fail(diag, TN_E_UNSUPPORTED, id(kOp, 127), "plans cannot be saved yet\nwhy: the portable plan format is provisional\ntry: save the model and prepare again");
 }
 
 tn_status tn_plan_load(tn_runtime*, const void*, uint64_t, tn_plan**, tn_diag* diag) {
-  return fail(diag, TN_E_UNSUPPORTED, id(kOp, 27), "plans cannot be loaded yet\nwhy: the portable plan format is provisional\ntry: load the model and prepare again");
+  return fail(diag, TN_E_UNSUPPORTED, id(kOp, 127), "plans cannot be loaded yet\nwhy: the portable plan format is provisional\ntry: load the model and prepare again");
 }
 
 // ---- why ----
@@ -305,7 +305,7 @@ tn_status tn_why(tn_runtime* rt, const tn_spec* spec, tn_candidate* out, uint32_
 }
 
 tn_status tn_why_plan(tn_plan* p, uint32_t step, tn_candidate* out, uint32_t stride, uint32_t cap, uint32_t* out_n, tn_diag* diag) {
-  if (step >= p->decisions.size()) return fail(diag, TN_E_ARG, id(kOp, 28), "no such decision\nwhy: index %u of %zu\ntry: stay below the count", step, p->decisions.size());
+  if (step >= p->decisions.size()) return fail(diag, TN_E_ARG, id(kOp, 128), "no such decision\nwhy: index %u of %zu\ntry: stay below the count", step, p->decisions.size());
   show(p->decisions[step], out, stride, cap, out_n);
   return TN_OK;
 }
@@ -316,7 +316,7 @@ tn_status tn_pin(tn_runtime* rt, uint32_t op, uint32_t device, const char* kerne
 }
 
 tn_status tn_tune(tn_runtime*, const tn_spec*, uint64_t, tn_diag* diag) {
-  return fail(diag, TN_E_UNSUPPORTED, id(kOp, 29), "measuring candidates is not offered yet\nwhy: the autotune store is provisional\ntry: pin a kernel with tn_pin");
+  return fail(diag, TN_E_UNSUPPORTED, id(kOp, 129), "measuring candidates is not offered yet\nwhy: the autotune store is provisional\ntry: pin a kernel with tn_pin");
 }
 
 }  // extern "C"

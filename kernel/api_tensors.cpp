@@ -14,8 +14,8 @@ namespace {
 // Bytes below and above the first element that a type of any strides reaches.
 tn_status reach(const tn_type& t, int64_t* below, uint64_t* above, tn_diag* diag) {
   int64_t lo = 0, hi = 0;
-  if (has_symbols(t)) return fail(diag, TN_E_SHAPE, id(kArg, 24), "a tensor needs known sizes\nwhy: its type holds symbols\ntry: substitute them first");
-  if (!element_range(t, &lo, &hi)) return fail(diag, TN_E_SHAPE, id(kArg, 5), "tensor is too large\nwhy: its size in bytes passes 2^63\ntry: use smaller dimensions");
+  if (has_symbols(t)) return fail(diag, TN_E_SHAPE, id(kArg, 224), "a tensor needs known sizes\nwhy: its type holds symbols\ntry: substitute them first");
+  if (!element_range(t, &lo, &hi)) return fail(diag, TN_E_SHAPE, id(kArg, 205), "tensor is too large\nwhy: its size in bytes passes 2^63\ntry: use smaller dimensions");
   const int64_t bits = dtype_bits(t.dtype);
   if (bits < 8) {
     *below = 0;
@@ -84,13 +84,13 @@ tn_status tn_tensor_from_host(tn_runtime* rt, uint32_t device, uint32_t type_id,
     int64_t below;
     uint64_t above;
     if (tn_status s = reach(type, &below, &above, diag)) return s;
-    if (below) return fail(diag, TN_E_ARG, id(kArg, 25), "negative strides need a view\nwhy: data would start before the pointer\ntry: wrap the whole block, then take a view");
+    if (below) return fail(diag, TN_E_ARG, id(kArg, 225), "negative strides need a view\nwhy: data would start before the pointer\ntry: wrap the whole block, then take a view");
     if (above > bytes || (!data && above))
-      return fail(diag, TN_E_SHAPE, id(kArg, 26), "host memory is too small\nwhy: the type reaches %llu bytes, %llu are given\ntry: check dims and strides", static_cast<unsigned long long>(above), static_cast<unsigned long long>(data ? bytes : 0));
+      return fail(diag, TN_E_SHAPE, id(kArg, 226), "host memory is too small\nwhy: the type reaches %llu bytes, %llu are given\ntry: check dims and strides", static_cast<unsigned long long>(above), static_cast<unsigned long long>(data ? bytes : 0));
     const uint8_t have = address_alignment(data);
     const uint32_t element = std::max<uint32_t>(1, dtype_bits(type.dtype) / 8);
     if (reinterpret_cast<uintptr_t>(data) % std::min<uint32_t>(element, 8) || have < type.align_log2)
-      return fail(diag, TN_E_ARG, id(kArg, 27), "host memory is not aligned\nwhy: address %p, the type promises %d bytes, elements have %u\ntry: align the memory or lower the promise", data, 1 << type.align_log2, element);
+      return fail(diag, TN_E_ARG, id(kArg, 227), "host memory is not aligned\nwhy: address %p, the type promises %d bytes, elements have %u\ntry: align the memory or lower the promise", data, 1 << type.align_log2, element);
     const uint8_t promise = std::min<uint8_t>(have, 6);
     if (promise != type.align_log2) {
       type.align_log2 = promise;
@@ -125,7 +125,7 @@ tn_status tn_tensor_view(tn_tensor* t, uint32_t type_id, uint64_t offset_bytes, 
     if (tn_status st = reach(type, &below, &above, diag)) return st;
     const uint64_t first = t->view.offset + offset_bytes;
     if (static_cast<uint64_t>(below) > first || first + above > s->buffer.bytes)
-      return fail(diag, TN_E_SHAPE, id(kArg, 28), "view leaves its storage\nwhy: it reaches bytes %lld..%llu of %llu\ntry: check offset, dims and strides", static_cast<long long>(first) - below, static_cast<unsigned long long>(first + above), static_cast<unsigned long long>(s->buffer.bytes));
+      return fail(diag, TN_E_SHAPE, id(kArg, 228), "view leaves its storage\nwhy: it reaches bytes %lld..%llu of %llu\ntry: check offset, dims and strides", static_cast<long long>(first) - below, static_cast<unsigned long long>(first + above), static_cast<unsigned long long>(s->buffer.bytes));
     const uint8_t align = first == 0 ? 6 : static_cast<uint8_t>(std::min(6, __builtin_ctzll(first)));
     if (align != type.align_log2) {
       type.align_log2 = align;

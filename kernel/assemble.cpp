@@ -62,7 +62,7 @@ class Assembler {
       std::vector<tn_push> bound = node.push;
       for (tn_push& p : bound)
         if (p.from != TN_NONE) {
-          if (p.from >= push.size()) return fail(diag_, TN_E_ARG, id(kOp, 20), "%s: push slot %u is missing\nwhy: %zu slots were given\ntry: pass the op's scalars", node.op->name.c_str(), p.from, push.size());
+          if (p.from >= push.size()) return fail(diag_, TN_E_ARG, id(kOp, 120), "%s: push slot %u is missing\nwhy: %zu slots were given\ntry: pass the op's scalars", node.op->name.c_str(), p.from, push.size());
           p = push[p.from];
         }
       const uint32_t flags = (flags_ & ~uint32_t{TN_CALL_NO_EXPAND}) | (node.math_flags & TN_MATH_DETERMINISTIC ? uint32_t{TN_CALL_DETERMINISTIC} : 0u);
@@ -143,7 +143,7 @@ class Assembler {
   }
 
   tn_status choose(const Request& request, const std::vector<tn_type>& types, const std::vector<Place>& in, const std::vector<tn_push>& push, std::vector<Place>* out, int depth) {
-    if (depth > kMaxDepth) return fail(diag_, TN_E_BUG, id(kOp, 21), "%s: expansions nest too deeply\nwhy: more than %d levels\ntry: report it to the op's author", request.op->name.c_str(), kMaxDepth);
+    if (depth > kMaxDepth) return fail(diag_, TN_E_BUG, id(kOp, 121), "%s: expansions nest too deeply\nwhy: more than %d levels\ntry: report it to the op's author", request.op->name.c_str(), kMaxDepth);
     const bool empty = !types.empty() && std::all_of(types.begin(), types.end(), [](const tn_type& t) { return element_count(t) == 0; });
     if (empty && !request.op->derived()) {
       for (const tn_type& t : types) out->push_back(new_temp(t));
@@ -201,7 +201,7 @@ class Assembler {
 
   tn_status use_kernel(const Request& request, const std::vector<tn_type>& types, const DecisionRow& row, const std::vector<Place>& in, const std::vector<tn_push>& push, std::vector<Place>* out) {
     for (size_t i = 0; i < in.size(); ++i)
-      if (in[i].kind == Place::Zero) return fail(diag_, TN_E_BUG, id(kOp, 22), "%s: operand %zu is a zero without a type\nwhy: a rule used a missing gradient as a value\ntry: report it to the op's author", request.op->name.c_str(), i);
+      if (in[i].kind == Place::Zero) return fail(diag_, TN_E_BUG, id(kOp, 122), "%s: operand %zu is a zero without a type\nwhy: a rule used a missing gradient as a value\ntry: report it to the op's author", request.op->name.c_str(), i);
     std::vector<tn_type> all = request.in;
     all.insert(all.end(), types.begin(), types.end());
     const uint32_t n_in = static_cast<uint32_t>(in.size()), n_out = static_cast<uint32_t>(types.size());
@@ -286,7 +286,7 @@ tn_status check_type_only(const tn_plan& plan, const Request& request, tn_diag* 
   for (const Step& step : plan.steps)
     for (const Place& p : step.operands)
       if (p.kind == Place::TypeOnly)
-        return fail(diag, TN_E_ARG, id(kOp, 23), "%s reads operand %u, which was given by type alone\nwhy: %s needs its data\ntry: pass the tensor (tn_op_reads says which)", request.op->name.c_str(), p.index, step.op);
+        return fail(diag, TN_E_ARG, id(kOp, 123), "%s reads operand %u, which was given by type alone\nwhy: %s needs its data\ntry: pass the tensor (tn_op_reads says which)", request.op->name.c_str(), p.index, step.op);
   return TN_OK;
 }
 
@@ -318,7 +318,7 @@ tn_status make_on_device(Runtime& rt, const Request& request, tn_plan** out, tn_
   plan->n_out = static_cast<uint32_t>(results.size());
   assembler.finish(results);
   for (const PlanOutput& o : plan->outputs)
-    if (o.place.kind == Place::TypeOnly) return fail(diag, TN_E_ARG, id(kOp, 23), "%s returns operand %u, which was given by type alone\nwhy: its data is the result\ntry: pass the tensor", request.op->name.c_str(), o.place.index);
+    if (o.place.kind == Place::TypeOnly) return fail(diag, TN_E_ARG, id(kOp, 123), "%s returns operand %u, which was given by type alone\nwhy: its data is the result\ntry: pass the tensor", request.op->name.c_str(), o.place.index);
   if (tn_status s = check_type_only(*plan, request, diag)) return s;
   if (tn_status s = intern_outputs(rt, plan, diag)) return s;
   *out = holder.take();
@@ -357,7 +357,7 @@ tn_status make_plan(Runtime& rt, const Request& asked, tn_plan** out, tn_diag* d
 }
 
 tn_status make_graph_plan(Runtime& rt, tn_builder& g, Device* device, uint32_t flags, tn_plan** out, tn_diag* diag) {
-  if (g.sticky) return fail(diag, g.sticky, id(kOp, 24), "the graph has an error\nwhy: an earlier call on this builder failed\ntry: make a new builder");
+  if (g.sticky) return fail(diag, g.sticky, id(kOp, 124), "the graph has an error\nwhy: an earlier call on this builder failed\ntry: make a new builder");
   PlanHolder holder{new tn_plan};
   tn_plan* plan = holder.plan;
   plan->runtime = &rt;

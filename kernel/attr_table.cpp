@@ -65,13 +65,13 @@ bool AttrSet::equals(const AttrSet& other) const {
 
 tn_status AttrSet::copy_payload(tn_attr* attr, tn_diag* diag) {
   if (attr->type < TN_ATTR_I64 || attr->type > TN_ATTR_PROGRAM)
-    return fail(diag, TN_E_ARG, id(kArg, 6), "attribute has an unknown type\nwhy: key %u, type %u\ntry: use one of TN_ATTR_*", attr->key, attr->type);
+    return fail(diag, TN_E_ARG, id(kArg, 206), "attribute has an unknown type\nwhy: key %u, type %u\ntry: use one of TN_ATTR_*", attr->key, attr->type);
   if (attr->type == TN_ATTR_I64 || attr->type == TN_ATTR_F64) {
     attr->len = 0;
     return TN_OK;
   }
   if (!attr->v.p && (attr->type == TN_ATTR_PROGRAM || attr->type == TN_ATTR_TYPE || attr->len != 0))
-    return fail(diag, TN_E_ARG, id(kArg, 7), "attribute has no data\nwhy: key %u holds a null pointer\ntry: point it at its value", attr->key);
+    return fail(diag, TN_E_ARG, id(kArg, 207), "attribute has no data\nwhy: key %u holds a null pointer\ntry: point it at its value", attr->key);
   if (attr->type == TN_ATTR_PROGRAM) {
     const tn_program& p = *static_cast<const tn_program*>(attr->v.p);
     if (tn_status status = validate_program(p, diag)) return status;
@@ -89,7 +89,7 @@ tn_status AttrSet::copy_payload(tn_attr* attr, tn_diag* diag) {
     return TN_OK;
   }
   if (attr->len > (1u << 20))
-    return fail(diag, TN_E_LIMIT, id(kArg, 8), "attribute is too long\nwhy: key %u has %llu elements, at most 2^20\ntry: pass it as a tensor", attr->key,
+    return fail(diag, TN_E_LIMIT, id(kArg, 208), "attribute is too long\nwhy: key %u has %llu elements, at most 2^20\ntry: pass it as a tensor", attr->key,
                 static_cast<unsigned long long>(attr->len));
   auto bytes = std::make_unique<std::vector<char>>(payload_bytes(*attr) + 1);
   if (attr->len || attr->type == TN_ATTR_TYPE)
@@ -107,7 +107,7 @@ tn_status AttrSet::make(std::span<const tn_attr> attrs, std::shared_ptr<const At
   for (size_t i = 0; i < set->attrs_.size(); ++i) {
     tn_attr* a = &set->attrs_[i];
     if (i && set->attrs_[i - 1].key == a->key)
-      return fail(diag, TN_E_ARG, id(kArg, 9), "attribute given twice\nwhy: key %u appears more than once\ntry: remove one", a->key);
+      return fail(diag, TN_E_ARG, id(kArg, 209), "attribute given twice\nwhy: key %u appears more than once\ntry: remove one", a->key);
     if (tn_status status = set->copy_payload(a, diag)) return status;
     h = hash_attr(*a, h);
   }

@@ -247,10 +247,10 @@ tn_status check_given(tn_plan* p, const tn_call_args* a, bool* through_copy, tn_
     tn_tensor* t = a->out[i];
     if (!t) continue;
     const PlanOutput& o = p->outputs[i];
-    if (o.place.kind == Place::Zero) return fail(diag, TN_E_ARG, id(kArg, 10), "output %u is zero whatever the values are\nwhy: it cannot be written into a given tensor\ntry: pass NULL", i);
+    if (o.place.kind == Place::Zero) return fail(diag, TN_E_ARG, id(kArg, 210), "output %u is zero whatever the values are\nwhy: it cannot be written into a given tensor\ntry: pass NULL", i);
     if (!same_dims(t->type, o.place.type)) {
       char want[96], have[96];
-      return fail(diag, TN_E_SHAPE, id(kArg, 11), "output %u has the wrong type\nwhy: it is %s, the result is %s\ntry: pass NULL, or a tensor of that type", i, type_text(t->type, have, sizeof have), type_text(o.place.type, want, sizeof want));
+      return fail(diag, TN_E_SHAPE, id(kArg, 211), "output %u has the wrong type\nwhy: it is %s, the result is %s\ntry: pass NULL, or a tensor of that type", i, type_text(t->type, have, sizeof have), type_text(o.place.type, want, sizeof want));
     }
     if (t->type_id != o.type_id && !same_type(t->type, o.place.type)) *through_copy = true;
     for (uint32_t k = 0; k < a->n_in; ++k) {
@@ -303,13 +303,13 @@ tn_status check_call(tn_queue* q, const tn_call_args* a, const OpEntry** op, Att
   *attrs = rt.attrs().get(a->attr);
   if (!*attrs) return fail(diag, TN_E_STALE, id(kState, 4), "attribute id %u is stale\nwhy: its table was swept since\ntry: intern the attributes again", a->attr);
   if (a->push_bytes % 8 || (a->push_bytes && !a->push))
-    return fail(diag, TN_E_ARG, id(kArg, 12), "push data is malformed\nwhy: %u bytes at %p\ntry: pass whole 8-byte slots", a->push_bytes, a->push);
+    return fail(diag, TN_E_ARG, id(kArg, 212), "push data is malformed\nwhy: %u bytes at %p\ntry: pass whole 8-byte slots", a->push_bytes, a->push);
   if (a->n_in > 4096 || a->n_out > 64)
-    return fail(diag, TN_E_LIMIT, id(kArg, 13), "too many operands\nwhy: %u inputs, %u outputs\ntry: split the call", a->n_in, a->n_out);
+    return fail(diag, TN_E_LIMIT, id(kArg, 213), "too many operands\nwhy: %u inputs, %u outputs\ntry: split the call", a->n_in, a->n_out);
   for (uint32_t i = 0; i < a->n_in; ++i) {
     const tn_tensor* t = a->in[i];
     if (t && !is_type_only(t) && rt.device(t->storage->device) == nullptr)
-      return fail(diag, TN_E_ARG, id(kArg, 14), "input %u is of another runtime\nwhy: its device is unknown here\ntry: copy it over through host memory", i);
+      return fail(diag, TN_E_ARG, id(kArg, 214), "input %u is of another runtime\nwhy: its device is unknown here\ntry: copy it over through host memory", i);
   }
   return TN_OK;
 }
@@ -368,12 +368,12 @@ tn_status call_uncached(tn_queue* q, const tn_call_args* a, CacheEntry* entry, u
     if (tn_status s = request_for(q, a, op, attrs, &request, diag)) return where(q, s, op->name.c_str(), diag);
     request.n_out = op->derived() ? 0 : a->n_out;
     if (!op->derived() && a->n_out != output_count(*op->def, *attrs))
-      return where(q, fail(diag, TN_E_ARG, id(kArg, 15), "%s: wrong number of outputs\nwhy: %u asked, the op has %u\ntry: ask for all of them", op->name.c_str(), a->n_out, output_count(*op->def, *attrs)), op->name.c_str(), diag);
+      return where(q, fail(diag, TN_E_ARG, id(kArg, 215), "%s: wrong number of outputs\nwhy: %u asked, the op has %u\ntry: ask for all of them", op->name.c_str(), a->n_out, output_count(*op->def, *attrs)), op->name.c_str(), diag);
     if (tn_status s = make_plan(rt, request, &plan, diag)) return where(q, s, op->name.c_str(), diag);
     if (plan->n_out != a->n_out) {
       const uint32_t n = plan->n_out;
       release_plan(plan);
-      return where(q, fail(diag, TN_E_ARG, id(kArg, 15), "%s: wrong number of outputs\nwhy: %u asked, the op has %u\ntry: ask for all of them", op->name.c_str(), a->n_out, n), op->name.c_str(), diag);
+      return where(q, fail(diag, TN_E_ARG, id(kArg, 215), "%s: wrong number of outputs\nwhy: %u asked, the op has %u\ntry: ask for all of them", op->name.c_str(), a->n_out, n), op->name.c_str(), diag);
     }
     rt.keep_plan(key, plan);
   }
@@ -508,7 +508,7 @@ extern "C" tn_status tn_call(tn_queue* q, const tn_call_args* a, tn_diag* diag) 
 
 extern "C" tn_status tn_plan_launch(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag) {
   if (__builtin_expect(a->n_in != p->n_in || a->n_out != p->n_out || a->push_bytes < p->push_bytes, 0))
-    return fail(diag, TN_E_ARG, id(kArg, 16), "plan launched with the wrong operands\nwhy: %u inputs, %u outputs, %u push bytes; it takes %u, %u, %u\ntry: pass what tn_plan_inspect says", a->n_in, a->n_out, a->push_bytes, p->n_in, p->n_out, p->push_bytes);
+    return fail(diag, TN_E_ARG, id(kArg, 216), "plan launched with the wrong operands\nwhy: %u inputs, %u outputs, %u push bytes; it takes %u, %u, %u\ntry: pass what tn_plan_inspect says", a->n_in, a->n_out, a->push_bytes, p->n_in, p->n_out, p->push_bytes);
   bool exact = q->device == p->device && !p->asked;
   for (uint32_t i = 0; i < a->n_in; ++i) {
     const tn_tensor* t = a->in[i];
@@ -518,7 +518,7 @@ extern "C" tn_status tn_plan_launch(tn_queue* q, tn_plan* p, const tn_call_args*
       q->runtime->types().get(p->in_types[i], &want);
       if (!t || is_type_only(t) || !same_type(t->type, want)) {
         char have[96], need[96];
-        return fail(diag, TN_E_SHAPE, tenon::kernel::id(kArg, 17), "plan input %u has the wrong type\nwhy: it is %s, the plan was made for %s\ntry: prepare a plan for it", i, t && !is_type_only(t) ? type_text(t->type, have, sizeof have) : "absent", type_text(want, need, sizeof need));
+        return fail(diag, TN_E_SHAPE, tenon::kernel::id(kArg, 217), "plan input %u has the wrong type\nwhy: it is %s, the plan was made for %s\ntry: prepare a plan for it", i, t && !is_type_only(t) ? type_text(t->type, have, sizeof have) : "absent", type_text(want, need, sizeof need));
       }
     }
     exact &= !t || is_type_only(t) || t->storage->device == p->device->index;

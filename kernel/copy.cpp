@@ -166,7 +166,7 @@ tn_status copy_tensor(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
   const bool fits = dst->type.dtype == src->type.dtype && dst->type.rank == src->type.rank && std::memcmp(dst->type.dim, src->type.dim, sizeof dst->type.dim) == 0;
   if (!fits) {
     char a[96], b[96];
-    return fail(diag, TN_E_SHAPE, id(kArg, 18), "copy needs equal types\nwhy: destination is %s, source is %s\ntry: cast or reshape first", type_text(dst->type, a, sizeof a), type_text(src->type, b, sizeof b));
+    return fail(diag, TN_E_SHAPE, id(kArg, 218), "copy needs equal types\nwhy: destination is %s, source is %s\ntry: cast or reshape first", type_text(dst->type, a, sizeof a), type_text(src->type, b, sizeof b));
   }
   if (dst->storage->device != q->device->index || src->storage->device != q->device->index) {
     if (dst->storage->device == src->storage->device) {
@@ -201,7 +201,7 @@ tn_status check_size(const tn_tensor* t, uint64_t bytes, tn_diag* diag) {
   const uint64_t want = dense_bytes(t->type);
   char text[96];
   if (bytes != want)
-    return fail(diag, TN_E_SHAPE, id(kArg, 19), "host memory has the wrong size\nwhy: %llu bytes given, %s has %llu\ntry: pass exactly its dense size", static_cast<unsigned long long>(bytes), type_text(t->type, text, sizeof text), static_cast<unsigned long long>(want));
+    return fail(diag, TN_E_SHAPE, id(kArg, 219), "host memory has the wrong size\nwhy: %llu bytes given, %s has %llu\ntry: pass exactly its dense size", static_cast<unsigned long long>(bytes), type_text(t->type, text, sizeof text), static_cast<unsigned long long>(want));
   return TN_OK;
 }
 

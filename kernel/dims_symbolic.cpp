@@ -182,7 +182,7 @@ int64_t SymbolicDims::calc(uint32_t dim_op, int64_t a, int64_t b) {
 int64_t SymbolicDims::divide(int64_t a, int64_t b) {
   const Range y = range_of(b);
   Poly quotient, rest;
-  if (b == INT64_MIN || (y.lo <= 0 && y.hi >= 0) || !split(poly_of(a), poly_of(b), &quotient, &rest)) return atom(TN_DIM_FLOORDIV, a, b);
+  if ((y.lo <= 0 && y.hi >= 0) || !split(poly_of(a), poly_of(b), &quotient, &rest)) return atom(TN_DIM_FLOORDIV, a, b);
   if (rest.empty()) return intern(std::move(quotient));
   if (quotient.empty()) {
     const Range x = range_of(a);

@@ -54,7 +54,7 @@ bool is_dense(const tn_type& t) {
   int64_t stride = 1;
   for (int i = t.rank - 1; i >= 0; --i) {
     if (t.dim[i] != 1 && t.stride[i] != stride) return false;
-    stride *= t.dim[i];
+    stride *= t.dim[i] ? t.dim[i] : 1;
   }
   return true;
 }
@@ -75,15 +75,15 @@ bool has_symbols(const tn_type& t) {
 
 tn_status check_type(const tn_type& t, tn_diag* diag) {
   if (dtype_bits(t.dtype) == 0)
-    return fail(diag, TN_E_DTYPE, id(kArg, 1), "unknown element type\nwhy: dtype is %u\ntry: use one of TN_DTYPES", t.dtype);
+    return fail(diag, TN_E_DTYPE, id(kArg, 201), "unknown element type\nwhy: dtype is %u\ntry: use one of TN_DTYPES", t.dtype);
   if (t.rank > TN_MAX_RANK)
-    return fail(diag, TN_E_SHAPE, id(kArg, 2), "rank is too large\nwhy: rank %u, at most %d\ntry: merge axes with reshape", t.rank, TN_MAX_RANK);
+    return fail(diag, TN_E_SHAPE, id(kArg, 202), "rank is too large\nwhy: rank %u, at most %d\ntry: merge axes with reshape", t.rank, TN_MAX_RANK);
   if (t.align_log2 > 12 || t.reserved != 0)
-    return fail(diag, TN_E_ARG, id(kArg, 3), "tensor type is malformed\nwhy: align_log2 %u, reserved %u\ntry: zero the struct before filling it",
+    return fail(diag, TN_E_ARG, id(kArg, 203), "tensor type is malformed\nwhy: align_log2 %u, reserved %u\ntry: zero the struct before filling it",
                 t.align_log2, t.reserved);
   for (int i = 0; i < TN_MAX_RANK; ++i) {
     if (i >= t.rank ? t.dim[i] != 0 || t.stride[i] != 0 : t.dim[i] < 0 && !TN_IS_SYM(t.dim[i]))
-      return fail(diag, TN_E_SHAPE, id(kArg, 4), "dimension %d is not allowed\nwhy: it is %lld, rank is %u\ntry: give sizes >= 0 and zero unused fields",
+      return fail(diag, TN_E_SHAPE, id(kArg, 204), "dimension %d is not allowed\nwhy: it is %lld, rank is %u\ntry: give sizes >= 0 and zero unused fields",
                   i, static_cast<long long>(t.dim[i]), t.rank);
   }
   if (has_symbols(t)) return TN_OK;
@@ -91,7 +91,7 @@ tn_status check_type(const tn_type& t, tn_diag* diag) {
   uint64_t bytes = dense_bytes(t), reach = 0;
   if (bytes > INT64_MAX || !element_range(t, &lo, &hi) || __builtin_mul_overflow(static_cast<uint64_t>(hi - lo), dtype_bits(t.dtype), &reach) ||
       reach > static_cast<uint64_t>(INT64_MAX))
-    return fail(diag, TN_E_SHAPE, id(kArg, 5), "tensor is too large\nwhy: its size in bytes passes 2^63\ntry: use smaller dimensions");
+    return fail(diag, TN_E_SHAPE, id(kArg, 205), "tensor is too large\nwhy: its size in bytes passes 2^63\ntry: use smaller dimensions");
   return TN_OK;
 }
 

@@ -100,7 +100,8 @@ tn_status join_input(const tn_op* op, uint32_t input, const tn_dims* dims, tn_ty
   const tn_type& t = op->type[input];
   const uint32_t shift = out->rank - t.rank;
   for (uint32_t i = 0; i < t.rank; ++i) {
-    const tn_type so_far = *out;
+    tn_type so_far = *out;
+    so_far.dtype = t.dtype;
     if (join_dim(&out->dim[shift + i], t.dim[i], dims, diag) != TN_OK)
       return report_mismatch(op, so_far, input, shift + i, t.dim[i], diag);
   }

@@ -27,6 +27,10 @@ tn_status open(const tn_host* host, tn_instance** out, tn_diag* diag) {
     add_pointwise_rows(pack->rows);
     add_reduce_rows(pack->rows);
     add_copy_rows(pack->rows);
+    add_matmul_rows(pack->rows);
+    add_norm_rows(pack->rows);
+    add_index_rows(pack->rows);
+    add_amx_rows(pack->rows);
     *out = reinterpret_cast<tn_instance*>(static_cast<Instance*>(pack));
     return TN_OK;
   } catch (const std::bad_alloc&) {

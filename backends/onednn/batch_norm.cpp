@@ -117,16 +117,17 @@ std::shared_ptr<Recipe> batch_norm_grad_build(tn_instance& self, const tn_op& op
   const auto forward = make_batch_norm(self.engine, dnnl::prop_kind::forward_training, data, epsilon_of(op), flags,
                                        user_scratchpad());
   const auto pd = make_batch_norm_grad(self.engine, data, epsilon_of(op), flags, forward, user_scratchpad());
-  r.add(dnnl::batch_normalization_backward(pd), pd.scratchpad_desc(),
-        {{DNNL_ARG_SRC, r.region(data, 0)},
-         {DNNL_ARG_SCALE, r.region(row, 1)},
-         {DNNL_ARG_SHIFT, r.region(row, 1)},  // 2.x counts a shift among the inputs; no gradient depends on its values
-         {DNNL_ARG_MEAN, r.region(row, 2)},
-         {DNNL_ARG_VARIANCE, r.region(row, 3)},
-         {DNNL_ARG_DIFF_DST, r.region(data, 4)},
-         {DNNL_ARG_DIFF_SRC, r.region(data, op.n_in)},
-         {DNNL_ARG_DIFF_SCALE, r.region(row, op.n_in + 1u)},
-         {DNNL_ARG_DIFF_SHIFT, r.region(row, op.n_in + 2u)}});
+  std::vector<Argument> arguments{{DNNL_ARG_SRC, r.region(data, 0)},
+                                  {DNNL_ARG_SCALE, r.region(row, 1)},
+                                  {DNNL_ARG_MEAN, r.region(row, 2)},
+                                  {DNNL_ARG_VARIANCE, r.region(row, 3)},
+                                  {DNNL_ARG_DIFF_DST, r.region(data, 4)},
+                                  {DNNL_ARG_DIFF_SRC, r.region(data, op.n_in)},
+                                  {DNNL_ARG_DIFF_SCALE, r.region(row, op.n_in + 1u)},
+                                  {DNNL_ARG_DIFF_SHIFT, r.region(row, op.n_in + 2u)}};
+  // 2.x counts a shift among the inputs, though no gradient depends on its values; 3.x refuses one.
+  if (!kVersion3) arguments.push_back({DNNL_ARG_SHIFT, r.region(row, 1)});
+  r.add(dnnl::batch_normalization_backward(pd), pd.scratchpad_desc(), std::move(arguments));
   return r.finish();
 }
 

@@ -48,7 +48,7 @@ double estimate_ns(const tn_instance&, double flops, double rate, double bytes, 
 int useful_threads(const tn_instance&, double single_thread_ns);
 void fill_support(tn_support* out, double est_ns, double flops, double bytes);
 
-inline constexpr double kCallNs = 1200;   // one plugin launch with one primitive, no work
+inline constexpr double kCallNs = 400;    // one launch with one primitive, no work
 inline constexpr double kWakeNs = 6000;   // handing shards to the pool and collecting them
 
 }  // namespace tenon::onednn

@@ -270,7 +270,7 @@ Desc bias_desc(const Problem& p) {
 void add_clamps(RecipeBuilder& r, const Part& part) {
   const Problem& p = part.p;
   if (!p.epilogue.has_clamp) return;
-  Clamp c{p.out.view, p.out.dtype, p.epilogue.clamp_slot,
+  Clamp c{p.epilogue.clamp_rule, p.out.view, p.out.dtype, p.epilogue.clamp_slot,
           static_cast<uint64_t>(part.out) * element_bytes(p.out.dtype)};
   c.rows = p.batch_count() * p.m;  // the output is row-major: a batch goes on where the one before ends
   c.columns = p.n;

@@ -3,7 +3,7 @@
 // layer_norm takes row-major x and cuts the rows over the pool. batch_norm takes row-major and channels-last x; oneDNN's
 // channels-last code is about four times faster. Training statistics span the batch, so batch_norm and its gradient run
 // on one thread; batch_norm_infer is cut over the batch.
-// There is no softmax here: oneDNN 2.6 and 3.2 give a row with a NaN or +Inf zeros beside it, where Tenon's rule is a row of NaN.
+// There is no softmax here: oneDNN 2.6 gives a row with a NaN or +Inf zeros beside it, where Tenon's rule is a row of NaN.
 #pragma once
 #include <memory>
 

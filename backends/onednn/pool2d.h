@@ -1,6 +1,6 @@
 // backends/onednn/pool2d.h - avg_pool2d and its gradient on oneDNN, f32 and bf16, row-major and channels-last.
 //
-// There is no max_pool2d here: oneDNN 2.6 and 3.2 drop a NaN that Tenon's rule lets win.
+// There is no max_pool2d here: oneDNN 2.6 drops a NaN that Tenon's rule lets win.
 #pragma once
 #include <memory>
 

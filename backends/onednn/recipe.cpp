@@ -29,26 +29,33 @@ uint16_t store_bf16(float value) {
   return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-// TN_OP_MAX: NaN wins, -0 < +0. `keep_equal` is set for a constant of -0, where x = +0 must stay.
-template <bool keep_equal>
+bool keeps(ClampRule rule, float x, float low) {
+  if (rule == ClampRule::SelectLessEqual) return !(x <= low);
+  // With a limit of -0, x = +0 must stay.
+  return (std::signbit(low) ? x >= low : x > low) || x != x;
+}
+
+template <ClampRule rule, bool negative_limit>
 void clamp_row_f32(float* row, int64_t n, float low) {
   for (int64_t i = 0; i < n; ++i) {
     const float x = row[i];
-    const bool keep = (keep_equal ? x >= low : x > low) || x != x;
+    bool keep = !(x <= low);
+    if constexpr (rule == ClampRule::Max) keep = (negative_limit ? x >= low : x > low) || x != x;
     row[i] = keep ? x : low;
   }
 }
 
-// max and rounding commute (both are monotonic), so the rounded values are compared.
-void clamp_row_bf16(uint16_t* row, int64_t n, float low) {
+void clamp_row(ClampRule rule, float* row, int64_t n, float low) {
+  if (rule == ClampRule::SelectLessEqual) return clamp_row_f32<ClampRule::SelectLessEqual, false>(row, n, low);
+  if (std::signbit(low)) return clamp_row_f32<ClampRule::Max, true>(row, n, low);
+  clamp_row_f32<ClampRule::Max, false>(row, n, low);
+}
+
+// Limits and rounding commute (both are monotonic), so the rounded values are compared.
+void clamp_row(ClampRule rule, uint16_t* row, int64_t n, float low) {
   const uint16_t low_bits = store_bf16(low);
   const float low_rounded = load_bf16(low_bits);
-  const bool keep_equal = std::signbit(low);
-  for (int64_t i = 0; i < n; ++i) {
-    const float x = load_bf16(row[i]);
-    const bool keep = (keep_equal ? x >= low_rounded : x > low_rounded) || x != x;
-    row[i] = keep ? row[i] : low_bits;
-  }
+  for (int64_t i = 0; i < n; ++i) row[i] = keeps(rule, load_bf16(row[i]), low_rounded) ? row[i] : low_bits;
 }
 
 void run_clamp(const Clamp& c, const tn_launch& call) {
@@ -57,11 +64,9 @@ void run_clamp(const Clamp& c, const tn_launch& call) {
   char* base = static_cast<char*>(call.views[c.view].host) + c.offset_bytes;
   for (int64_t r = 0; r < c.rows; ++r) {
     if (c.dtype == TN_BF16) {
-      clamp_row_bf16(reinterpret_cast<uint16_t*>(base) + r * c.row_stride, c.columns, low);
-    } else if (std::signbit(low)) {
-      clamp_row_f32<true>(reinterpret_cast<float*>(base) + r * c.row_stride, c.columns, low);
+      clamp_row(c.rule, reinterpret_cast<uint16_t*>(base) + r * c.row_stride, c.columns, low);
     } else {
-      clamp_row_f32<false>(reinterpret_cast<float*>(base) + r * c.row_stride, c.columns, low);
+      clamp_row(c.rule, reinterpret_cast<float*>(base) + r * c.row_stride, c.columns, low);
     }
   }
 }
@@ -260,12 +265,12 @@ dnnl::primitive_attr user_scratchpad() {
   return attr;
 }
 
-OmpWidth::OmpWidth(int width) : before_(omp_get_max_threads()) {
-  if (before_ != width) omp_set_num_threads(width);
+OmpWidth::OmpWidth(int width) : before_(omp_get_max_threads()), changed_(before_ != width) {
+  if (changed_) omp_set_num_threads(width);
 }
 
 OmpWidth::~OmpWidth() {
-  if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
+  if (changed_) omp_set_num_threads(before_);
 }
 
 }  // namespace tenon::onednn

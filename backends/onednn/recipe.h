@@ -40,8 +40,11 @@ struct Step {
   std::vector<Argument> arguments;
 };
 
-// max(x, constant) over rows x columns elements, after the shard's primitives. oneDNN's own relu turns NaN into 0.
+// A lower limit over rows x columns elements, after the shard's primitives. oneDNN's own relu turns NaN into 0.
+//   Max: TN_OP_MAX, NaN of either side wins, -0 < +0.   SelectLessEqual: x <= c ? c : x, so a NaN limit limits nothing.
+enum class ClampRule { Max, SelectLessEqual };
 struct Clamp {
+  ClampRule rule = ClampRule::Max;
   uint32_t view = 0, dtype = 0, push_slot = 0;
   uint64_t offset_bytes = 0;
   int64_t rows = 0, columns = 0, row_stride = 0;
@@ -137,6 +140,7 @@ class OmpWidth {
 
  private:
   int before_;
+  bool changed_;
 };
 
 }  // namespace tenon::onednn

@@ -22,6 +22,7 @@ struct FunctionAccess {
   }
 };
 
+Function::Function() = default;
 Function::~Function() = default;
 void Function::save(const Tensor& t) { FunctionAccess::state(*this).pending.push_back(t); }
 const Tensor& Function::saved(size_t i) const { return state_->current.at(i); }

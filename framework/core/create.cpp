@@ -1,6 +1,7 @@
 // Making tensors.
 #include "framework/core/state.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tenon {
@@ -121,6 +122,8 @@ Tensor detail_from_list(const void* data, DType t, int64_t n, const Shape& dims,
 Tensor from_blob(void* data, const Shape& dims, DType t, void (*drop)(void*, void*), void* ctx, const Shape& strides, Where where) {
   check_dims(dims, "from_blob", where);
   tn_type type = dense_type(t, dims);
+  // The promise that this address keeps.
+  type.align_log2 = static_cast<uint8_t>(data == nullptr ? 6 : std::min(6, __builtin_ctzll(reinterpret_cast<uintptr_t>(data))));
   if (!strides.empty()) {
     if (strides.size() != dims.size())
       raise(TN_E_SHAPE, error::id(error::kShape, 106), where, "from_blob", "dims and strides differ in number",

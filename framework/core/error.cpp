@@ -80,7 +80,7 @@ Error::Error(const tn_diag& diag, Where line, const char* op, const char* device
   if (op && *op) detail_ = "op " + std::string(op);
   if (device && *device) detail_ += (detail_.empty() ? "device " : ", device ") + std::string(device);
   // Work that failed earlier names the line that asked for it; the line that noticed stands first.
-  if (!noted.empty() && noted != tenon::to_string(line)) detail_ += (detail_.empty() ? "" : ", ") + ("asked for at " + noted);
+  if (!noted.empty() && noted.rfind(tenon::to_string(line), 0) != 0) detail_ += (detail_.empty() ? "" : ", ") + ("asked for at " + noted);
   compose();
 }
 

@@ -76,6 +76,7 @@ tn_type dense_type(DType t, const Shape& dims) {
   tn_type type{};
   type.dtype = static_cast<uint8_t>(t);
   type.rank = static_cast<uint8_t>(dims.size());
+  type.align_log2 = 6;  // what memory from the pool keeps
   int64_t stride = 1;
   for (uint32_t i = dims.size(); i-- > 0;) {
     type.dim[i] = dims[i];

@@ -52,7 +52,8 @@ tn_status expand(void*, tn_builder* b, const tn_rule* r, tn_diag* d) {
   const Value columns = reshape(e, permute(e, split, {0, 3, 4, 2, 1}), {1, g, taps, per_group});
   const Value out = product_with_bias(e, rows, columns, e.in(2), {1, g, 1, per_group}, x.dtype);
   const Value last = reshape(e, permute(e, out, {0, 2, 1, 3}), {n, y.dim[2], y.dim[3], y.dim[1]});
-  e.result(0, permute(e, last, {0, 3, 1, 2}));
+  // With one output a group the reshape is a view of row-major memory, hence the last word on order.
+  e.result(0, as_image(e, permute(e, last, {0, 3, 1, 2}), y, calc));
   return e.status();
 }
 

@@ -188,7 +188,8 @@ tn_status vjp_by_expansion(tn_rule_fn expand, void* ctx, tn_builder* b, const tn
   std::vector<uint32_t> in, slots, seeded, seeds;
   uint64_t need = 0;
   for (uint32_t i = 0; i < r->op->n_in; ++i) {
-    if (r->in[i] == TN_NONE) continue;
+    // A value that is two operands is one value to derive by: the first operand gets the whole cotangent.
+    if (r->in[i] == TN_NONE || std::find(in.begin(), in.end(), r->in[i]) != in.end()) continue;
     if ((r->need >> std::min(i, 63u) & 1) != 0) need |= uint64_t{1} << std::min<size_t>(in.size(), 63);
     in.push_back(r->in[i]);
     slots.push_back(i);

@@ -124,11 +124,12 @@ TEST(OnednnMatmul, passes_nan_and_inf_through) {
   }
 }
 
-// acc -> [+ bias] -> [max(., slot 0)] -> [cast]
+// acc -> [+ bias] -> [limit from below by slot 0] -> [cast]
 struct Post {
   std::vector<tn_inst> inst;
   tn_program program{};
-  Post(bool bias, bool clamp, uint32_t bias_dtype, uint32_t out_dtype) {
+  enum Limit { None, Max, Select };
+  Post(bool bias, Limit limit, uint32_t bias_dtype, uint32_t out_dtype) {
     const auto add = [&](uint8_t op, uint32_t type, int a, int b) {
       inst.push_back({op, static_cast<uint8_t>(type), static_cast<uint16_t>(a), static_cast<uint16_t>(b), 0});
       return static_cast<int>(inst.size() - 1);
@@ -139,10 +140,16 @@ struct Post {
       if (bias_dtype != TN_F32) row = add(TN_OP_CAST, TN_F32, row, 0);
       value = add(TN_OP_ADD, TN_F32, value, row);
     }
-    if (clamp) value = add(TN_OP_MAX, TN_F32, value, add(TN_OP_CONST, TN_F32, 0, 0));
+    if (limit == Max) value = add(TN_OP_MAX, TN_F32, value, add(TN_OP_CONST, TN_F32, 0, 0));
+    if (limit == Select) {
+      const int constant = add(TN_OP_CONST, TN_F32, 0, 0), test = add(TN_OP_LE, TN_BOOL, value, constant);
+      const int chosen = add(TN_OP_SELECT, TN_F32, test, constant);
+      inst.back().c = static_cast<uint16_t>(value);
+      value = chosen;
+    }
     if (out_dtype != TN_F32) value = add(TN_OP_CAST, out_dtype, value, 0);
     program = {sizeof program, 0, 0, static_cast<uint8_t>(inst.size()), static_cast<uint8_t>(bias ? 2 : 1), 1,
-               static_cast<uint8_t>(clamp ? 1 : 0), {static_cast<uint16_t>(value)}, 0, inst.data()};
+               static_cast<uint8_t>(limit != None ? 1 : 0), {static_cast<uint16_t>(value)}, 0, inst.data()};
   }
 };
 
@@ -152,13 +159,14 @@ uint64_t slot(float value) {
   return bits;
 }
 
-void expect_epilogue(uint32_t type, uint32_t out_type, bool bias, bool clamp, float low, uint32_t threads, Dims a_dims,
+void expect_epilogue(uint32_t type, uint32_t out_type, bool bias, Post::Limit limit, float low, uint32_t threads, Dims a_dims,
                      Dims b_dims, Dims out_dims) {
   Tensor a(type, std::move(a_dims)), b(type, std::move(b_dims)), out(out_type, std::move(out_dims));
   Tensor row(type, {out.type.dim[out.type.rank - 1]});
   a.fill(3), b.fill(4), row.fill(5);
+  const bool clamp = limit != Post::None;
   if (clamp) a.set(Dims(a.type.rank, 0), kNaN);
-  const Post post(bias, clamp, type, out_type);
+  const Post post(bias, limit, type, out_type);
   Call call = matmul(a, b, out);
   if (bias) call.in.push_back(&row);
   call.attrs.set(TN_KEY_POST, &post.program);
@@ -172,9 +180,9 @@ void expect_epilogue(uint32_t type, uint32_t out_type, bool bias, bool clamp, fl
   expect_close(out, want, tolerance(out_type));
 }
 
-TEST(OnednnMatmul, runs_bias_and_max_as_epilogue) {
+TEST(OnednnMatmul, runs_bias_and_a_lower_limit_as_epilogue) {
   for (bool bias : {false, true}) {
-    for (bool clamp : {false, true}) {
+    for (Post::Limit clamp : {Post::None, Post::Max, Post::Select}) {
       expect_epilogue(TN_F32, TN_F32, bias, clamp, 0.f, 1, {9, 20}, {20, 7}, {9, 7});
       expect_epilogue(TN_F32, TN_F32, bias, clamp, 0.25f, 2, {3, 9, 20}, {3, 20, 7}, {3, 9, 7});
       expect_epilogue(TN_BF16, TN_BF16, bias, clamp, -0.5f, 1, {9, 20}, {20, 7}, {9, 7});
@@ -191,13 +199,26 @@ TEST(OnednnMatmul, max_orders_signed_zeros_as_the_opcode_table_says) {
     Tensor a(TN_F32, {2, 1}), b(TN_F32, {1, 1}), out(TN_F32, {2, 1});
     a.set({0, 0}, 0.0), a.set({1, 0}, -1e-30);
     b.set({0, 0}, 1e-30);  // the second product underflows to -0
-    const Post post(false, true, TN_F32, TN_F32);
+    const Post post(false, Post::Max, TN_F32, TN_F32);
     Call call = matmul(a, b, out);
     call.attrs.set(TN_KEY_POST, &post.program);
     call.push = {slot(low)};
     ASSERT_EQ(Plugin::with_threads(1).run(call), TN_OK);
     EXPECT_FALSE(std::signbit(out.at({0, 0})));  // max(+0, either) = +0
     EXPECT_EQ(std::signbit(out.at({1, 0})), std::signbit(low));  // max(-0, low) = low
+  }
+}
+
+TEST(OnednnMatmul, a_nan_limit_wins_under_max_and_limits_nothing_under_select) {
+  for (Post::Limit limit : {Post::Max, Post::Select}) {
+    Tensor a(TN_F32, {2, 3}), b(TN_F32, {3, 2}), out(TN_F32, {2, 2});
+    a.fill(1), b.fill(2);
+    const Post post(false, limit, TN_F32, TN_F32);
+    Call call = matmul(a, b, out);
+    call.attrs.set(TN_KEY_POST, &post.program);
+    call.push = {slot(std::numeric_limits<float>::quiet_NaN())};
+    ASSERT_EQ(Plugin::with_threads(1).run(call), TN_OK);
+    expect_close(out, [&](const Dims& i) { return limit == Post::Max ? kNaN : dot(a, b, i); }, 2e-5);
   }
 }
 

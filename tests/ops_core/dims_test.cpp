@@ -41,9 +41,9 @@ TEST(ConcreteDims, require_says_no_with_both_numbers) {
 
 class Symbols : public testing::Test {
  protected:
+  SymbolicDims s_;
   int64_t n_ = s_.base(), m_ = s_.base();
   int64_t calc(uint32_t op, int64_t a, int64_t b) { return s_.calc(op, a, b); }
-  SymbolicDims s_;
 };
 
 TEST_F(Symbols, equal_polynomials_are_one_symbol) {
@@ -134,8 +134,12 @@ TEST(SymbolicDims, agree_with_numbers_on_random_expressions) {
         const size_t before = s.guards().size();
         const bool ok = s.require(relation, symbolic[a], symbolic.back(), nullptr) == TN_OK;
         const bool decided = !ok || s.guards().size() == before;
-        if (!ok) ASSERT_FALSE(holds(relation, number[a], number.back())) << "round " << round;
-        if (ok && decided && s.guards_hold(values)) ASSERT_TRUE(holds(relation, number[a], number.back())) << "round " << round;
+        if (!ok) {
+          ASSERT_FALSE(holds(relation, number[a], number.back())) << "round " << round;
+        }
+        if (ok && decided && s.guards_hold(values)) {
+          ASSERT_TRUE(holds(relation, number[a], number.back())) << "round " << round;
+        }
       }
     }
   }

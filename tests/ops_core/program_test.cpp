@@ -24,7 +24,9 @@ uint32_t refusal(const tn_program& p, tn_status expected) {
   tn_diag d{};
   EXPECT_EQ(kernel::validate_program(p, &d), expected) << d.msg;
   EXPECT_EQ(d.len, std::string(d.msg).size());
-  if (expected != TN_OK) EXPECT_NE(std::string(d.msg).find("\ntry: "), std::string::npos) << d.msg;
+  if (expected != TN_OK) {
+    EXPECT_NE(std::string(d.msg).find("\ntry: "), std::string::npos) << d.msg;
+  }
   return d.id & 0xFFFF;
 }
 

@@ -1,6 +1,7 @@
 // tests/ops_nn/case_run.h - an op's cases as calls on arrays of f64.
 #pragma once
 #include <cmath>
+#include <algorithm>
 #include <random>
 
 #include "tests/ops_nn/graph.h"

@@ -226,6 +226,9 @@ std::vector<uint32_t> derive(tn_builder& b, const std::vector<uint32_t>& in, con
     }
     for (size_t i = 0; i < node.in.size(); ++i) {
       if (result[i] == TN_NONE || node.in[i] == TN_NONE) continue;
+      // An expansion's derivative by a value that is two operands holds both shares already.
+      const auto first = std::find(node.in.begin(), node.in.end(), node.in[i]) - node.in.begin();
+      if (node.decl->def.vjp == nullptr && first != static_cast<long>(i)) continue;
       const tn_type &want = b.types[node.in[i]], &got = b.types[result[i]];
       if (want.dtype != got.dtype || want.rank != got.rank || !std::equal(want.dim, want.dim + want.rank, got.dim))
         throw std::runtime_error(std::string(node.decl->def.name) + ": cotangent " + std::to_string(i) + " is " + type_text(got) + ", operand is " + type_text(want));

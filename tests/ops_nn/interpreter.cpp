@@ -192,7 +192,7 @@ std::vector<Number> run_program(const tn_program& p, const std::vector<Number>& 
       case TN_OP_ISNAN: v[i] = floating(type_a()) && std::isnan(a()); break;
       case TN_OP_PHILOX: v[i] = philox(bits_of(a()), bits_of(b()), k.c); break;
       case TN_OP_FMA: v[i] = round_to(a() * b() + v[k.c], k.type); break;
-      case TN_OP_NOT: v[i] = k.type == TN_BOOL ? Number{a() == 0} : wrap(~bits_of(a()), k.type); break;
+      case TN_OP_NOT: v[i] = k.type == TN_BOOL ? static_cast<Number>(a() == 0) : wrap(~bits_of(a()), k.type); break;
       default:
         if (k.op >= TN_OP_LT && k.op <= TN_OP_NE) v[i] = compare(k.op, a(), b());
         else if (k.op < TN_OP_ADD) v[i] = round_to(unary(k.op, a()), k.type);

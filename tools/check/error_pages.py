@@ -3,7 +3,7 @@
 
     tools/check/error_pages.py [--root DIR]
 
-Ids are found as error_id(kShape, 2), as "TN-SHAPE-002" in a string, and as the codes of loader/verdicts.def.
+Ids are found as error_id(kShape, 2) or id(kShape, 2), as "TN-SHAPE-002" in a string, and as the codes of loader/verdicts.def.
 """
 import argparse
 import pathlib
@@ -11,7 +11,7 @@ import re
 import sys
 
 FOLDERS = ["kernel", "ops", "loader", "backends", "framework", "tools"]
-CALL = re.compile(r"\berror_id\(\s*(?:\w+::)*k([A-Z][a-z]+)\s*,\s*(\d+)\s*\)")
+CALL = re.compile(r"\b(?:error_)?id\(\s*(?:\w+::)*k([A-Z][a-z]+)\s*,\s*(\d+)\s*\)")
 TEXT = re.compile(r"\bTN-([A-Z]+)-(\d{3})\b")
 
 

@@ -17,7 +17,7 @@ ROOMS = {
     "ops": ["abi"],
     "ops/gpu": ["abi"],
     "ops/reference": ["abi"],
-    "loader": ["abi", "kernel", "ops", "loader/cold"],
+    "loader": ["abi", "kernel", "ops", "ops/reference", "loader/cold"],
     "loader/cold": ["abi"],
     "backends/*": ["abi", "ops/reference", "ops/gpu", "backends/gpu_common"],
     "framework": ["abi", "framework/*"],

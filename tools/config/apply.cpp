@@ -122,12 +122,20 @@ Status set(const Field& f, const Entry& e, TrainConfig* config) {
   return status;
 }
 
+bool has_keys(const std::vector<Entry>& entries, const std::string& table) {
+  for (const Entry& e : entries)
+    if (e.path.starts_with(table + ".")) return true;
+  return false;
+}
+
 }  // namespace
 
 Status apply_entries(const std::vector<Entry>& entries, TrainConfig* config) {
   std::map<std::string, std::string> seen;  // path -> where
   for (const Entry& e : entries) {
     const Field* field = find_field(e.path);
+    // Of an unknown table with keys, the first key tells more: both parts of its name help the suggestion.
+    if (field == nullptr && !is_table(e.path) && std::holds_alternative<TableMark>(e.value) && has_keys(entries, e.path)) continue;
     if (field == nullptr && !is_table(e.path)) return unknown_key(e);
     if (field == nullptr && std::holds_alternative<TableMark>(e.value)) continue;
     if (field == nullptr)

@@ -33,6 +33,8 @@ std::string nearest_key(const std::string& typed) {
     const size_t there = distance(typed, path), elsewhere = distance(last_part(typed), last_part(path)) + 1;
     const size_t d = std::min(there, elsewhere);
     if (d < best_distance) best_distance = d, best = path;
+    const std::string table = path.substr(0, path.find('.'));
+    if (distance(typed, table) < best_distance) best_distance = distance(typed, table), best = table;
   }
   return best;
 }

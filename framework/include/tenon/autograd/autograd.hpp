@@ -89,6 +89,7 @@ void on_gradient(const Tensor& t, F function, Where where = here()) {
 // right; saving anything else makes create_graph an error (TN-GRAD-006) instead of a silently wrong number.
 class Function {
  public:
+  Function();
   virtual ~Function();
   virtual Tensor forward(std::span<const Tensor> inputs) = 0;
   virtual std::vector<Tensor> backward(const Tensor& gradient) = 0;  // one per input; undefined = zero
@@ -106,7 +107,7 @@ class Function {
 Tensor apply(std::unique_ptr<Function> f, std::span<const Tensor> inputs, Where where = here());
 template <class F, class... Args>
 Tensor apply(std::initializer_list<Tensor> inputs, Args&&... args) {
-  return apply(std::make_unique<F>(std::forward<Args>(args)...), std::span<const Tensor>(inputs.begin(), inputs.size()));
+  return tenon::apply(std::make_unique<F>(std::forward<Args>(args)...), std::span<const Tensor>(inputs.begin(), inputs.size()));
 }
 
 // How many tape nodes this process holds now. For leak tests.

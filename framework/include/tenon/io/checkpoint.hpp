@@ -9,7 +9,7 @@
 // Writing: files go to a hidden folder beside, each synced; manifest.json with every file's size and SHA-256 comes last;
 // then one rename makes the folder visible. So a killed or failed save leaves the checkpoints that were there before.
 // Reading trusts only what the manifest vouches for; names in it that would lead out of the folder, and links, are refused.
-// Errors: TN-FILE-001..019 of the files, and TN-FILE-020 no usable checkpoint, 021 manifest missing or damaged,
+// Errors: TN-FILE-001..019 of the files, and TN-FILE-021 manifest missing or damaged,
 //         022 a file differs from the manifest, 023 a file of the manifest is missing, 024 state not understood.
 #pragma once
 #include <tenon/io/safetensors.hpp>

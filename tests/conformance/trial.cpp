@@ -107,7 +107,7 @@ Call make_call(const ops::OpDecl& decl, const Case& c, uint32_t dtype, uint32_t 
 
 Call in_f64(const Call& call, const Case& c, uint32_t from) {
   Call wide = call;
-  if (!ops::is_float(from)) return wide;
+  if (!ops::is_float(from) || call.in.empty()) return wide;
   for (size_t i = 0; i < wide.in.size(); ++i)
     if (wide.in[i].dtype == from && c.in[i].dtype == 0) wide.in[i].dtype = TN_F64;
   wide.program_dtype = TN_F64;

@@ -42,6 +42,7 @@ class Installed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="tenon-install-")
+        cls.addClassCleanup(cls.folder.cleanup)
         cls.top = pathlib.Path(cls.folder.name).resolve()
         cls.first, cls.prefix = cls.top / "first", cls.top / "moved here" / "tenon"
         run(options.cmake, "--install", options.build, "--prefix", cls.first)
@@ -49,10 +50,6 @@ class Installed(unittest.TestCase):
         cls.first.rename(cls.prefix)
         cls.by_cmake = cls.build_by_cmake()
         cls.by_pkg_config = cls.build_by_pkg_config()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
 
     @classmethod
     def build_by_cmake(cls):
@@ -92,7 +89,7 @@ class Installed(unittest.TestCase):
             self.assertTrue((self.prefix / path).exists(), path)
 
     def test_installs_every_plugin_that_was_built(self):
-        built = {p.name for p in (pathlib.Path(options.build) / "lib/tenon/plugins").glob("libtenon_backend_*.so")}
+        built = {p.name for p in (options.build / "lib/tenon/plugins").glob("libtenon_backend_*.so")}
         self.assertEqual({p.name for p in self.plugin_folder().glob("*.so")}, built)
 
     def test_run_paths_are_relative_to_the_file(self):
@@ -102,7 +99,7 @@ class Installed(unittest.TestCase):
 
     def test_no_text_file_names_the_build_or_the_first_place(self):
         for file in [*self.prefix.glob("lib/cmake/Tenon/*"), *self.prefix.glob("lib/pkgconfig/*")]:
-            for place in [self.first, self.prefix, pathlib.Path(options.build).resolve(), HERE.parents[1]]:
+            for place in [self.first, self.prefix, options.build, HERE.parents[1]]:
                 self.assertNotIn(str(place), file.read_text(), file)
 
     def test_public_headers_need_nothing_else(self):
@@ -173,4 +170,5 @@ if __name__ == "__main__":
     parser.add_argument("--build", required=True)
     parser.add_argument("--cmake", default="cmake")
     options, rest = parser.parse_known_args()
+    options.build = pathlib.Path(options.build).resolve()
     unittest.main(argv=[sys.argv[0], *rest])

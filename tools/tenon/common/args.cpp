@@ -27,7 +27,9 @@ void Args::positional(const char* name, std::string* value, const char* help, bo
   app_.add_option(name, *value, help)->required(required);
 }
 
-void Args::positionals(const char* name, std::vector<std::string>* values, const char* help) { app_.add_option(name, *values, help); }
+void Args::positionals(const char* name, std::vector<std::string>* values, const char* help, bool required) {
+  app_.add_option(name, *values, help)->required(required);
+}
 
 void Args::pass_through(std::vector<std::string>* rest) {
   app_.allow_extras();

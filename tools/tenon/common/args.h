@@ -22,7 +22,7 @@ class Args {
   void option(const char* name, std::vector<std::string>* values, const char* help);  // may be given several times
   void choice(const char* name, std::string* value, const std::vector<std::string>& choices, const char* help);
   void positional(const char* name, std::string* value, const char* help, bool required = true);
-  void positionals(const char* name, std::vector<std::string>* values, const char* help);
+  void positionals(const char* name, std::vector<std::string>* values, const char* help, bool required = true);
   // Everything that is not understood ("--optimizer.lr=0.1") lands in `rest` instead of being an error.
   void pass_through(std::vector<std::string>* rest);
   CLI::App& app() { return app_; }

@@ -1,5 +1,6 @@
 // One training run in a test: everything it is made of, and its losses.
 #pragma once
+#include <tenon/io/tensors.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/train/train.hpp>
 
@@ -25,8 +26,8 @@ struct RunOptions {
   train::TrainerOptions trainer;
 };
 
-struct Run {
-  explicit Run(std::shared_ptr<const data::MemoryDataset> images, RunOptions o = {}) {
+struct TrainingRun {
+  explicit TrainingRun(std::shared_ptr<const data::MemoryDataset> images, RunOptions o = {}) {
     const Device where = o.device ? o.device : default_device();
     manual_seed(7);
     net = train::build_model(o.layers, images->shape());

@@ -21,7 +21,7 @@ TEST(Ratio, adds_parts_of_any_size_exactly) {
 TEST(Trainer, halves_the_first_loss_on_2000_images_with_the_linked_kernels_alone) {
   TENON_NEEDS_IMAGES();
   const RuntimeScope scope(reference_only());
-  Run run(some_images(0, 2000), {.trainer = {.epochs = 2}});
+  TrainingRun run(some_images(0, 2000), {.trainer = {.epochs = 2}});
   const train::FitReport r = run.trainer->fit();
   EXPECT_EQ(r.steps, 80);
   EXPECT_EQ(r.images, 4000);
@@ -38,10 +38,10 @@ void check_resumption(const std::vector<std::string>& layers, int64_t split) {
   TempFolder folder;
   const auto images = some_images(0, 400);
   RunOptions o{.layers = layers, .batch = 32, .trainer = {.epochs = 3, .checkpoint = {.dir = folder.path + "/a", .every = split}}};
-  Run whole(images, o);
+  TrainingRun whole(images, o);
   const train::FitReport complete = whole.trainer->fit();
   manual_seed(99);
-  Run second(images, o);
+  TrainingRun second(images, o);
   manual_seed(12345);  // what the checkpoint must put right
   char name[32];
   std::snprintf(name, sizeof name, "/a/step-%09lld", static_cast<long long>(split));
@@ -78,10 +78,10 @@ TEST(Trainer, refuses_a_checkpoint_of_another_run_and_changes_nothing) {
   TempFolder folder;
   const auto images = some_images(0, 100);
   RunOptions o{.layers = kWithDropout, .trainer = {.checkpoint = {.dir = folder.path}}};
-  Run first(images, o);
+  TrainingRun first(images, o);
   const std::string at = first.trainer->fit().checkpoint;
   o.layers = {"flatten", "linear 31", "relu", "dropout 0.2", "linear 10"};
-  Run second(images, o);
+  TrainingRun second(images, o);
   const auto before = second.net.parameters()[0].to_vector<float>();
   try {
     second.trainer->resume(at);
@@ -100,7 +100,7 @@ TEST(Trainer, saves_and_returns_when_interrupted) {
   struct Press final : train::Callback {
     void on_losses(std::span<const train::StepLoss> s) override { if (s.back().step == 5) std::raise(SIGINT); }
   } press;
-  Run run(some_images(0, 400), {.trainer = {.epochs = 2, .read_every = 1, .checkpoint = {.dir = folder.path}, .stop = interrupt.flag()}});
+  TrainingRun run(some_images(0, 400), {.trainer = {.epochs = 2, .read_every = 1, .checkpoint = {.dir = folder.path}, .stop = interrupt.flag()}});
   run.trainer->add(press);
   const train::FitReport r = run.trainer->fit();
   EXPECT_EQ(r.stopped_by, SIGINT);
@@ -118,11 +118,11 @@ TEST(Trainer, computes_the_same_losses_on_the_simulated_accelerator) {
   }
   const auto images = some_images(0, 160);
   RunOptions o{.layers = kSmallCnn, .device = device("cpu:0"), .batch = 8, .lr = 1e-3, .channels_last = true, .trainer = {.max_steps = 20}};
-  Run cpu(images, o);
+  TrainingRun cpu(images, o);
   cpu.trainer->fit();
   o.device = sim;
   o.channels_last = false;
-  Run other(images, o);
+  TrainingRun other(images, o);
   other.trainer->fit();
   ASSERT_EQ(cpu.losses.values.size(), 20u);
   ASSERT_EQ(other.losses.values.size(), 20u);
@@ -160,7 +160,7 @@ TEST(Trainer, counts_only_valid_samples) {
 
 TEST(Trainer, says_when_the_loss_is_no_longer_finite) {
   TENON_NEEDS_IMAGES();
-  Run run(some_images(0, 200), {.lr = 1e30, .trainer = {.epochs = 3}});
+  TrainingRun run(some_images(0, 200), {.lr = 1e30, .trainer = {.epochs = 3}});
   try {
     run.trainer->fit();
     FAIL();
@@ -180,7 +180,7 @@ TEST(Trainer, names_what_is_held_and_the_largest_batch_when_memory_is_short) {
   RunOptions o{.layers = {"flatten", "linear 256", "relu", "linear 10"}, .batch = 2000};
   int64_t largest = 0;
   {
-    Run run(images, o);
+    TrainingRun run(images, o);
     const auto before = run.net.parameters()[0].to_vector<float>();
     try {
       run.trainer->fit();
@@ -198,14 +198,14 @@ TEST(Trainer, names_what_is_held_and_the_largest_batch_when_memory_is_short) {
   ASSERT_LT(largest, 2000);
   o.batch = static_cast<uint32_t>(largest);  // the advice, taken
   o.trainer.max_steps = 3;
-  Run again(images, o);
+  TrainingRun again(images, o);
   EXPECT_EQ(again.trainer->fit().steps, 3);
 }
 
 TEST(Evaluate, gives_the_same_numbers_for_a_saved_and_loaded_model) {
   TENON_NEEDS_IMAGES();
   TempFolder folder;
-  Run run(some_images(0, 500), {.layers = kSmallCnn, .channels_last = true});
+  TrainingRun run(some_images(0, 500), {.layers = kSmallCnn, .channels_last = true});
   run.trainer->fit();
   const auto test = some_images(500, 300);
   const train::EvaluateOptions o{.batch = 128, .normalise = run.normalise, .channels_last = true};

@@ -159,7 +159,7 @@ class Chooser {
           return s;
         }
         set_why(&row, TN_WHY_REFUSED, inner.msg);
-      } else if (!usable()) {
+      } else if (!usable() && depth_ == 0) {  // alone, its time decides nothing; as a part, it counts for the whole
         row.shown.est_ns = 1;
         row.shown.source = TN_FROM_GUESS;
       } else {

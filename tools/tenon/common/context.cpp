@@ -30,7 +30,7 @@ std::string scaled(double value, double base, std::initializer_list<const char*>
   auto prefix = prefixes.begin();
   while (value >= base && prefix + 1 != prefixes.end()) value /= base, ++prefix;
   char text[64];
-  std::snprintf(text, sizeof text, "%.*f %s%s", value < 10 ? 2 : value < 100 ? 1 : 0, value, *prefix, unit);
+  std::snprintf(text, sizeof text, "%.*f %s%s", prefix == prefixes.begin() ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0, value, *prefix, unit);
   return text;
 }
 

@@ -69,7 +69,7 @@ Call read_call(Context& context, const Question& question) {
       if (tn_status s = tn_type_intern(runtime, &t, &id, &diag)) throw_diag(diag, s);
     call.types.push_back(id);
   }
-  call.spec = {call.op.op, attr, context.device().id(), static_cast<uint32_t>(8 * question.push), static_cast<uint32_t>(call.types.size()), context.call_flags(), nullptr};
+  call.spec = {call.op.op, attr, context.device().id(), static_cast<uint32_t>(8 * question.push), static_cast<uint32_t>(call.types.size()), context.call_flags(), call.types.data()};
   return call;
 }
 

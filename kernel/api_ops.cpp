@@ -170,8 +170,11 @@ tn_status tn_infer(tn_runtime* rt, const tn_spec* spec, uint32_t* out_types, uin
     std::vector<tn_type> types;
     if (tn_status s = infer_any(rt->core, r, &types, diag)) return s;
     *out_n = static_cast<uint32_t>(types.size());
-    for (uint32_t i = 0; i < std::min<uint32_t>(cap, *out_n); ++i)
+    for (uint32_t i = 0; i < std::min<uint32_t>(cap, *out_n); ++i) {
+      out_types[i] = 0;  // an optional output that is absent
+      if (types[i].dtype == 0) continue;
       if (tn_status s = rt->core.types().intern(types[i], &out_types[i], diag)) return s;
+    }
     return tn_status{TN_OK};
   });
 }

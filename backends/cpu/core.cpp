@@ -38,7 +38,7 @@ tn_status decline(tn_support* out, tn_diag* diag, uint32_t reason, const char* f
   if (out) out->reason = reason;
   va_list args;
   va_start(args, format);
-  write_diag(diag, TN_E_UNSUPPORTED, error_id(6, 1), format, args);
+  write_diag(diag, TN_E_UNSUPPORTED, error_id(6, 60), format, args);
   va_end(args);
   return TN_E_UNSUPPORTED;
 }

@@ -35,11 +35,7 @@ HWY_INLINE void store_part(D d, hn::Vec<D> v, float* p, int64_t count) {
 }
 template <class D>
 HWY_INLINE double sum_lanes(D d, hn::Vec<D> v) {
-  float lane[HWY_MAX_BYTES / 4];
-  hn::StoreU(v, d, lane);
-  double s = 0;
-  for (size_t i = 0; i < hn::Lanes(d); ++i) s += double(lane[i]);
-  return s;
+  return double(hn::GetLane(hn::SumOfLanes(d, v)));
 }
 
 }  // namespace tenon::cpu::HWY_NAMESPACE

@@ -237,6 +237,7 @@ class Reduce final : public Prepared {
     if (tn_status status = spaces(op, diag); status != TN_OK) return status;
     const int64_t monoid = attr_int(op, TN_KEY_MONOID, TN_MONOID_SUM);
     is_arg_ = monoid == TN_MONOID_ARGMAX || monoid == TN_MONOID_ARGMIN;
+    if (is_arg_) spec_.across = false;  // an index is searched along its axis, whatever lies side by side
     tile_ = tile_fn(spec_.value_dtype, monoid);
     if (tile_ == nullptr)
       return fail(diag, TN_E_UNSUPPORTED, kErrNotRunnable, "reduce: monoid %lld has no meaning over %s\nwhy: and, or take integers and bool\ntry: another monoid or a cast",

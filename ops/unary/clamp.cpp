@@ -14,7 +14,7 @@ Id body(ProgramBuilder& p, const Id* x, const tn_op&) {
 
 constexpr Elementwise kRule{"clamp", kNumbers, 0, body};
 
-std::vector<Case> cases() { return unary_cases(Fill::Spaced, {-0.53, 0.61}); }
+std::vector<Case> cases() { return unary_cases(Fill::Spaced, {-0.53, 0.63}); }
 
 }  // namespace
 

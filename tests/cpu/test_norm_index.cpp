@@ -83,8 +83,8 @@ TEST_P(Norm, layer_norm_gives_value_mean_and_reciprocal_deviation) {
       std::vector<float> y(x.size()), mean(rows), rstd(rows);
       std::vector<void*> views = {x.data()};
       op.in(TN_F32, {rows, n});
-      if (form & 1) op.in(TN_F32, {n}), views.push_back(scale.data()); else op.absent();
-      if (form & 2) op.in(TN_F32, {n}), views.push_back(bias.data()); else op.absent();
+      if (form & 1) op.in(TN_F32, {n}), views.push_back(scale.data()); else op.absent(), views.push_back(nullptr);
+      if (form & 2) op.in(TN_F32, {n}), views.push_back(bias.data()); else op.absent(), views.push_back(nullptr);
       op.out(TN_F32, {rows, n}).out(TN_F32, {rows, 1}).out(TN_F32, {rows, 1}).i64(TN_KEY_AXIS, -1).f64(TN_KEY_EPSILON, 1e-5);
       for (void* p : {static_cast<void*>(y.data()), static_cast<void*>(mean.data()), static_cast<void*>(rstd.data())}) views.push_back(p);
       ASSERT_EQ(pack.run("cpu.layer_norm", op, views), TN_OK);
@@ -164,6 +164,8 @@ TEST_P(Norm, cross_entropy_and_gradient_skip_ignored_rows_and_refuse_targets_out
   tn_diag d{};
   EXPECT_EQ(pack.run("cpu.cross_entropy", op, {x.data(), target.data(), loss.data()}, nullptr, &d), TN_E_FAILED);
   EXPECT_NE(std::string(d.msg).find("row 2"), std::string::npos);
+  target[2] = -1;
+  EXPECT_EQ(pack.run("cpu.cross_entropy", op, {x.data(), target.data(), loss.data()}), TN_E_FAILED);
 }
 TEST(Index, gather_moves_rows_and_single_elements_and_counts_negative_indices_from_the_end) {
   Pack pack(nullptr, 2);

@@ -55,8 +55,12 @@ void copy_range(const Space& s, int fast, const T* from, T* to, int64_t begin, i
       if (in[fast] == 1 && out[last] == 1 && rows == kTile && cols == kTile) {
         // Read along the input, then write along the output: each cache line is touched once on either side.
         alignas(64) T tile[kTile][kTile + 1];
-        for (int64_t j = 0; j < kTile; ++j)
+        const T* next = p + kTile * in[last];
+        for (int64_t j = 0; j < kTile; ++j) {
           for (int64_t i = 0; i < kTile; ++i) tile[i][j] = p[i + j * in[last]];
+          if (c + 2 * kTile > s.dim[last]) continue;
+          for (int64_t i = 0; i < kTile * int64_t(sizeof(T)); i += 64) __builtin_prefetch(reinterpret_cast<const char*>(next + j * in[last]) + i, 0, 3);
+        }
         for (int64_t i = 0; i < kTile; ++i) std::memcpy(q + i * out[fast], tile[i], sizeof(T) * kTile);
       } else {
         for (int64_t i = 0; i < rows; ++i) copy_row(q + i * out[fast], out[last], p + i * in[fast], in[last], cols);

@@ -55,7 +55,7 @@ tn_status check_indices(const IndexPlan& p, const void* index, tn_diag* diag) {
     if (i < 0 || i >= p.axis_size) bad = i, found = true;
   });
   if (!found) return TN_OK;
-  return fail(diag, TN_E_FAILED, error_id(6, 20), "index outside\nwhy: %lld (negative ones already count from the end), the axis has %lld\ntry: indices in -size..size-1",
+  return fail(diag, TN_E_FAILED, error_id(6, 62), "index outside\nwhy: %lld (negative ones already count from the end), the axis has %lld\ntry: indices in -size..size-1",
               static_cast<long long>(bad), static_cast<long long>(p.axis_size));
 }
 

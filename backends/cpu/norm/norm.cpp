@@ -101,14 +101,14 @@ tn_status launch_layer_norm(const tn_kernel_plan* base, const tn_launch* l) {
   const Views v{l};
   const RowIo io(p);
   const RowCode& c = *p.code;
-  const uint32_t first_out = 1u + p.has_scale + p.has_bias;
+  constexpr uint32_t first_out = 3;  // absent operands keep their views
   const bool stream = may_stream(p, v.at<char>(0), v.at<char>(first_out));
   auto* means = v.at<float>(first_out + 1);
   auto* rstds = v.at<float>(first_out + 2);
   parallel_for(*p.instance, p.rows, double(p.rows) * double(p.n) * 0.6, [&](int64_t b, int64_t e) {
     alignas(64) float in[kLongestRow], work[kLongestRow], scale_row[kLongestRow], bias_row[kLongestRow];
     const float* scale = p.has_scale ? io.read(v.at<char>(1), 0, scale_row) : nullptr;
-    const float* bias = p.has_bias ? io.read(v.at<char>(1u + p.has_scale), 0, bias_row) : nullptr;
+    const float* bias = p.has_bias ? io.read(v.at<char>(2), 0, bias_row) : nullptr;
     for (int64_t r = b; r < e; ++r) {
       const float* x = io.read(v.at<char>(0), r, in);
       float* y = io.target(v.at<char>(first_out), r, work);
@@ -129,13 +129,12 @@ tn_status launch_layer_norm_grad(const tn_kernel_plan* base, const tn_launch* l)
   const auto& p = plan_of<NormPlan>(base);
   const Views v{l};
   const RowCode& c = *p.code;
-  const uint32_t s = p.has_scale;
   const auto* x = v.at<const float>(0);
-  const float* scale = s ? v.at<const float>(1) : nullptr;
-  const auto* means = v.at<const float>(1 + s);
-  const auto* rstds = v.at<const float>(2 + s);
-  const auto* dy = v.at<const float>(3 + s);
-  auto* dx = v.at<float>(4 + s);
+  const float* scale = p.has_scale ? v.at<const float>(1) : nullptr;
+  const auto* means = v.at<const float>(2);
+  const auto* rstds = v.at<const float>(3);
+  const auto* dy = v.at<const float>(4);
+  auto* dx = v.at<float>(5);
   auto* sums = static_cast<double*>(l->views[p.n_views].host);  // [groups][2][n]
   std::memset(sums, 0, size_t(p.groups * 2 * p.n) * sizeof(double));
   parallel_for(*p.instance, p.groups, double(p.rows) * double(p.n), [&](int64_t b, int64_t e) {
@@ -159,7 +158,7 @@ tn_status launch_layer_norm_grad(const tn_kernel_plan* base, const tn_launch* l)
     }
   });
   for (uint32_t which = 0; which < 2; ++which) {
-    auto* to = v.at<float>(5 + s + which);
+    auto* to = v.at<float>(6 + which);
     for (int64_t i = 0; i < p.n; ++i) {
       double t = 0;
       for (int64_t group = 0; group < p.groups; ++group) t += sums[(group * 2 + which) * p.n + i];
@@ -171,15 +170,14 @@ tn_status launch_layer_norm_grad(const tn_kernel_plan* base, const tn_launch* l)
 
 // The class of row r; -1 = ignored, -2 = outside.
 int64_t class_of(const NormPlan& p, const void* target, int64_t r) {
-  int64_t t = p.target_dtype == TN_I32 ? static_cast<const int32_t*>(target)[r] : static_cast<const int64_t*>(target)[r];
+  const int64_t t = p.target_dtype == TN_I32 ? static_cast<const int32_t*>(target)[r] : static_cast<const int64_t*>(target)[r];
   if (t == p.ignore) return -1;
-  if (t < 0) t += p.n;
   return t < 0 || t >= p.n ? -2 : t;
 }
 tn_status check_targets(const NormPlan& p, const void* target, tn_diag* diag) {
   for (int64_t r = 0; r < p.rows; ++r)
     if (class_of(p, target, r) == -2)
-      return fail(diag, TN_E_FAILED, error_id(6, 20), "cross_entropy: a target is outside\nwhy: row %lld, there are %lld classes\ntry: targets in 0..classes-1, or ignore_index",
+      return fail(diag, TN_E_FAILED, error_id(6, 62), "cross_entropy: a target is outside\nwhy: row %lld, there are %lld classes\ntry: targets in 0..classes-1, or ignore_index",
                   static_cast<long long>(r), static_cast<long long>(p.n));
   return TN_OK;
 }
@@ -261,8 +259,8 @@ tn_status supports(tn_instance* self, const tn_device_ref*, const tn_op* op, tn_
         return decline(out, diag, 8, "cpu.layer_norm: scale or bias\nwhy: operand %u has another type or size than a row\ntry: x's type and the normalised dims", k);
     }
   const double bytes = double(rows * n) * double(element_size(x.dtype)) * 2;
-  const double ns = std::max(double(rows * n) * (kKind == kLayerNorm ? 0.2 : 0.5), bytes > 4e6 ? bytes / 12 : 0);
-  out->est_ns = 30 + double(rows) * 15 + (ns > 60000 ? ns / self_of(self).threads : ns);
+  const double ns = std::max(double(rows * n) * (kKind == kLayerNorm ? 0.15 : 0.4), bytes > 4e6 ? bytes / 12 : 0);
+  out->est_ns = 30 + double(rows) * 6 + (ns > 60000 ? ns / self_of(self).threads : ns);
   out->confidence = 0.6f;
   if (kKind == kLayerNormGrad) out->workspace_bytes = uint64_t(16 * 2 * n * 8);
   return TN_OK;
@@ -272,6 +270,7 @@ template <Kind kKind>
 tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, const tn_kernel_plan** out, tn_diag* diag) {
   return make_plan<NormPlan>(self, op, out, diag, kLaunch[kKind], [&](NormPlan& p) -> tn_status {
     const tn_type& x = op->type[0];
+    p.n_views = uint32_t{op->n_in} + op->n_out;
     p.dtype = x.dtype;
     p.n = last_axes(*op, x, &p.rows);
     p.code = &row_code(p.instance->isa);

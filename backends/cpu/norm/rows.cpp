@@ -59,12 +59,12 @@ double row_exp_sum(const float* x, float shift, float* e, int64_t n) {
   return sum_of(
       n,
       [&](int64_t i) HWY_ATTR {
-        const RowVec v = vexp(d, hn::Sub(hn::LoadU(d, x + i), s));
+        const RowVec v = vexp_nonpositive(d, hn::Sub(hn::LoadU(d, x + i), s));
         if (e) hn::StoreU(v, d, e + i);
         return v;
       },
       [&](int64_t i, int64_t count) HWY_ATTR {
-        const RowVec v = vexp(d, hn::Sub(load_part(d, x + i, count), s));
+        const RowVec v = vexp_nonpositive(d, hn::Sub(load_part(d, x + i, count), s));
         if (e) store_part(d, v, e + i, count);
         return hn::IfThenElseZero(hn::FirstN(d, size_t(count)), v);
       });

@@ -6,7 +6,7 @@ namespace tenon::cpu {
 
 struct RowCode {
   float (*max)(const float* x, int64_t n);  // n >= 1; a NaN may be passed over
-  // Writes e^(x - shift) to e (NULL = not wanted) and returns their sum.
+  // Writes e^(x - shift), shift >= all x, to e (NULL = not wanted) and returns their sum.
   double (*exp_sum)(const float* x, float shift, float* e, int64_t n);
   double (*sum)(const float* x, int64_t n);
   double (*square_sum)(const float* x, float mean, int64_t n);  // of (x - mean)^2

@@ -37,6 +37,26 @@ constexpr float kInf32 = std::numeric_limits<float>::infinity();
 template <class V>
 HWY_INLINE V keep_nan(V x, V y) { return hn::IfThenElse(hn::IsNaN(x), x, y); }
 
+// x cut at a limit from above or below; a NaN stays. (The x86 instructions give the second operand for a NaN.)
+template <class D, class V>
+HWY_INLINE V cut_above(D d, V x, float limit) {
+  const V l = hn::Set(d, limit);
+#if HWY_ARCH_X86 && !TENON_CPU_EMULATED
+  return hn::Min(l, x);
+#else
+  return hn::IfThenElse(hn::Gt(x, l), l, x);
+#endif
+}
+template <class D, class V>
+HWY_INLINE V cut_below(D d, V x, float limit) {
+  const V l = hn::Set(d, limit);
+#if HWY_ARCH_X86 && !TENON_CPU_EMULATED
+  return hn::Max(l, x);
+#else
+  return hn::IfThenElse(hn::Lt(x, l), l, x);
+#endif
+}
+
 // v * 2^q for q in [-252, 254]: two factors, so that the result may be subnormal or infinite.
 template <class D, class V, class I>
 HWY_INLINE V scale_by_power(D d, V v, I q) {
@@ -66,18 +86,29 @@ HWY_INLINE V exp_tail(D d, V r) {
 template <class D, class V>
 HWY_INLINE V vexp(D d, V x) {
   const hn::RebindToSigned<D> di;
-  const V c = hn::Min(hn::Max(x, hn::Set(d, -104.0f)), hn::Set(d, 89.0f));
+  const V c = cut_above(d, cut_below(d, x, -104.0f), 89.0f);
   V r;
   const V q = reduce_ln2(d, c, &r);
   const V p = hn::Add(hn::MulAdd(hn::Mul(r, r), exp_tail(d, r), r), hn::Set(d, 1.0f));
-  return keep_nan(x, scale_by_power(d, p, hn::ConvertTo(di, q)));
+  return scale_by_power(d, p, hn::ConvertTo(di, q));
+}
+// e^x for x <= 0 (or NaN); results below 2^-125 are 0.
+template <class D, class V>
+HWY_INLINE V vexp_nonpositive(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V c = cut_below(d, x, -87.0f);
+  V r;
+  const V q = reduce_ln2(d, c, &r);
+  const V p = hn::Add(hn::MulAdd(hn::Mul(r, r), exp_tail(d, r), r), hn::Set(d, 1.0f));
+  const auto power = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, q), hn::Set(di, 127)));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.0f)), hn::Mul(p, hn::BitCast(d, power)));
 }
 
 template <class D, class V>
 HWY_INLINE V vexpm1(D d, V x) {
   const hn::RebindToSigned<D> di;
   const V one = hn::Set(d, 1.0f);
-  const V c = hn::Min(hn::Max(x, hn::Set(d, -20.0f)), hn::Set(d, 89.0f));
+  const V c = cut_above(d, cut_below(d, x, -20.0f), 89.0f);
   V r;
   const V q = reduce_ln2(d, c, &r);
   const auto k = hn::ConvertTo(di, q);
@@ -148,14 +179,14 @@ HWY_INLINE V vtanh(D d, V x) {
   const hn::RebindToSigned<D> di;
   const V a = hn::Abs(x);
   // t = e^(2a) - 1; tanh = t / (t + 2). Beyond 10 the result is 1.
-  const V c = hn::Min(a, hn::Set(d, 10.0f));
+  const V c = cut_above(d, a, 10.0f);
   V r;
   const V q = reduce_ln2(d, hn::Add(c, c), &r);
   const V p = hn::MulAdd(hn::Mul(r, r), exp_tail(d, r), r);
   const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, q), hn::Set(di, 127))));
   const V t = hn::MulAdd(p, power, hn::Sub(power, hn::Set(d, 1.0f)));
   const V y = hn::Div(t, hn::Add(t, hn::Set(d, 2.0f)));
-  return keep_nan(x, hn::CopySign(hn::IfThenElse(hn::Lt(a, hn::Set(d, 1e-4f)), a, y), x));
+  return hn::CopySign(hn::IfThenElse(hn::Lt(a, hn::Set(d, 1e-4f)), a, y), x);
 }
 
 template <class D, class V>

@@ -22,6 +22,7 @@ struct PointwisePlan : Plan {
   int64_t line_dim = 1;
   BlockFn single = nullptr;  // whole plan is one step over dense operands
   uint8_t single_operand[4]{};
+  int single_operands = 0;
 };
 
 // One launch as the workers see it.
@@ -32,6 +33,7 @@ struct Job {
   const void* push;
   bool stage_out[TN_PROGRAM_MAX_OUT];  // an input is read after this output is written, and shares its memory
   bool stream[TN_PROGRAM_MAX_OUT];
+  bool far;  // operands do not fit the caches: fetch the next block while this one is worked on
 };
 
 // The index along an axis (or the flat one) for n positions from pos on.
@@ -75,10 +77,10 @@ class Worker {
       if (p_.uniform >> k & 1) continue;
       const bool dense = op.walk == Walk::Flat || (one_row && op.walk == Walk::Strided && op.stride[s.rank - 1] == 1);
       if (dense && whole) r_.input(k, job_.base[k] + s.offset(int(k), pos));
-      else {
-        r_.input(k, r_.stage_in(k));
-        gather_block(s, int(k), job_.base[k], pos, n, r_.stage_in(k));
-      }
+      if (dense && job_.far) prefetch(job_.base[k] + s.offset(int(k), pos) + n * op.size, n * op.size);
+      if (dense && whole) continue;
+      r_.input(k, r_.stage_in(k));
+      gather_block(s, int(k), job_.base[k], pos, n, r_.stage_in(k));
     }
     bool in_place[TN_PROGRAM_MAX_OUT];
     for (uint32_t o = 0; o < p_.n_out; ++o) {
@@ -91,6 +93,9 @@ class Worker {
     r_.run(padded);
     for (uint32_t o = 0; o < p_.n_out; ++o)
       if (!in_place[o]) write_back(o, pos, n);
+  }
+  static void prefetch(const char* p, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 3);
   }
   void write_back(uint32_t o, int64_t pos, int64_t n) {
     const int k = int(p_.n_in + o);
@@ -109,12 +114,13 @@ class Worker {
 
 tn_status run_job(const PointwisePlan& plan, const Space& space, const tn_launch* l) {
   const Program& p = plan.program;
-  Job job{plan, space, {}, l->push, {}, {}};
+  Job job{plan, space, {}, l->push, {}, {}, false};
   double bytes = 0;
   for (uint32_t k = 0; k < p.n_in + p.n_out; ++k) {
     job.base[k] = static_cast<const char*>(l->views[k].host);
     if (space.operand[k].walk != Walk::Uniform) bytes += double(space.n) * space.operand[k].size;
   }
+  job.far = bytes > 2 << 20;
   bool streams = false;
   for (uint32_t o = 0; o < p.n_out; ++o) {
     const uint32_t k = p.n_in + o;
@@ -134,13 +140,29 @@ tn_status run_job(const PointwisePlan& plan, const Space& space, const tn_launch
   return TN_OK;
 }
 
+// The last n < kGranule elements of a one-step plan, through padded copies.
+void run_tail(const PointwisePlan& plan, const tn_launch* l, int64_t pos, int64_t n) {
+  alignas(64) char operand[4][kGranule * 8], result[kGranule * 8];
+  for (int i = 0; i < plan.single_operands; ++i) {
+    const uint8_t k = plan.single_operand[i];
+    const int64_t size = plan.space.operand[k].size;
+    std::memcpy(operand[i], static_cast<const char*>(l->views[k].host) + pos * size, size_t(n * size));
+  }
+  plan.single(result, operand[0], operand[1], operand[2], operand[3], kGranule);
+  const uint32_t out = plan.program.n_in;
+  const int64_t size = plan.space.operand[out].size;
+  std::memcpy(static_cast<char*>(l->views[out].host) + pos * size, result, size_t(n * size));
+}
+
 tn_status launch(const tn_kernel_plan* base, const tn_launch* l) {
   const auto& plan = plan_of<PointwisePlan>(base);
   const int64_t n = plan.line ? value_of(plan.line_dim, l->dyn) : plan.space.n;
-  if (plan.single && n <= kSmall && n % kGranule == 0) {
+  if (plan.single && n <= kSmall) {
     const tn_view* v = l->views;
     const uint8_t* k = plan.single_operand;
-    plan.single(v[plan.program.n_in].host, v[k[0]].host, v[k[1]].host, v[k[2]].host, v[k[3]].host, n);
+    const int64_t whole = n / kGranule * kGranule;
+    if (whole) plan.single(v[plan.program.n_in].host, v[k[0]].host, v[k[1]].host, v[k[2]].host, v[k[3]].host, whole);
+    if (whole != n) run_tail(plan, l, whole, n - whole);
     return TN_OK;
   }
   if (!plan.dynamic) return plan.space.n == 0 ? TN_OK : run_job(plan, plan.space, l);
@@ -232,6 +254,7 @@ void choose_single(PointwisePlan& plan) {
   plan.single = s.fn;
   const uint8_t k[4] = {s.a, s.b, s.c, s.d};
   std::copy_n(k, 4, plan.single_operand);
+  while (plan.single_operands < 4 && k[plan.single_operands] < p.n_in) ++plan.single_operands;
 }
 
 tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, const tn_kernel_plan** out, tn_diag* diag) {
@@ -240,7 +263,7 @@ tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, cons
     uint8_t dtypes[TN_PROGRAM_MAX_IN];
     for (uint32_t k = 0; k < source.n_in; ++k) dtypes[k] = op->type[k].dtype;
     if (!plan.program.compile(plan.instance->isa, source, dtypes, uniform_inputs(*op)))
-      return fail(diag, TN_E_UNSUPPORTED, error_id(6, 1), "cpu.pointwise: the program does not fit\nwhy: too many values at once\ntry: split it");
+      return fail(diag, TN_E_UNSUPPORTED, error_id(6, 61), "cpu.pointwise: the program does not fit\nwhy: too many values at once\ntry: split it");
     const int count = op->n_in + op->n_out, lead = op->n_in;
     plan.types.assign(op->type, op->type + count);
     plan.keep_order = uses_index(source);

@@ -65,7 +65,7 @@ void Space::build(const tn_type& shape, const tn_type* types, int n_types, int l
   for (int k = 0; k < n_types; ++k) operand[k].size = int32_t(element_size(types[k].dtype));
   for (int i = 0; i < shape.rank; ++i) {
     n *= shape.dim[i];
-    if (shape.dim[i] == 1) continue;
+    if (lead >= 0 && shape.dim[i] == 1) continue;  // a program that asks for indices names every axis by its number
     dim[rank] = shape.dim[i];
     for (int k = 0; k < n_types; ++k) {
       const int j = i - (int(shape.rank) - int(types[k].rank));
@@ -98,7 +98,7 @@ void Space::build(const tn_type& shape, const tn_type* types, int n_types, int l
     bool flat = true, uniform = true;
     int64_t expect = 1;
     for (int i = rank - 1; i >= 0; --i) {
-      flat = flat && operand[k].stride[i] == expect;
+      flat = flat && (dim[i] == 1 || operand[k].stride[i] == expect);
       uniform = uniform && operand[k].stride[i] == 0;
       expect *= dim[i];
     }

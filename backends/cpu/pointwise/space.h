@@ -23,7 +23,7 @@ struct Space {
   Operand operand[kMaxOperands];
 
   // `shape`: gives the dims (a resolved type); operands are broadcast to it from the right. `lead`: operand whose
-  // order of axes is taken, -1 = keep the order (needed when the program asks for indices).
+  // order of axes is taken, -1 = keep every axis in its place (needed when the program asks for indices).
   void build(const tn_type& shape, const tn_type* types, int n, int lead);
   int64_t row() const { return rank == 0 ? 1 : dim[rank - 1]; }
   // Byte offset of the element at flat position `pos`.

@@ -106,6 +106,32 @@ void fold_row_f32(void* acc, const void* xs, int64_t n) {
   for (; i < n; ++i) total = Op::f(total, double(x[i]));
   *static_cast<double*>(acc) = total;
 }
+// Maxima and minima in registers. The instructions neither order zeros nor carry NaN, so a row with a NaN or whose
+// result is a zero is done again by the plain loop.
+template <bool kMax, class Op>
+void fold_row_extreme(void* acc, const void* xs, int64_t n) {
+  const hn::ScalableTag<float> d;
+  auto* x = static_cast<const float*>(xs);
+  const int64_t lanes = int64_t(hn::Lanes(d));
+  if (n < 4 * lanes) return fold_row<Op, float, float>(acc, xs, n);
+  const auto f = [](auto a, auto b) HWY_ATTR { return kMax ? hn::Max(a, b) : hn::Min(a, b); };
+  auto m0 = hn::LoadU(d, x), m1 = m0, m2 = m0, m3 = m0;
+  auto nan = hn::IsNaN(m0);
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto a = hn::LoadU(d, x + i), b = hn::LoadU(d, x + i + lanes), c = hn::LoadU(d, x + i + 2 * lanes), e = hn::LoadU(d, x + i + 3 * lanes);
+    m0 = f(m0, a), m1 = f(m1, b), m2 = f(m2, c), m3 = f(m3, e);
+    // a + b + c + e is NaN when one of them is; opposite infinities only cost the slow way.
+    nan = hn::Or(nan, hn::IsNaN(hn::Add(hn::Add(a, b), hn::Add(c, e))));
+  }
+  float lane[HWY_MAX_BYTES / 4];
+  hn::StoreU(f(f(m0, m1), f(m2, m3)), d, lane);
+  float top = lane[0];
+  for (int64_t s = 1; s < lanes; ++s) top = Op::f(top, lane[s]);
+  if (!hn::AllFalse(d, nan) || top == 0) return fold_row<Op, float, float>(acc, xs, n);
+  for (; i < n; ++i) top = Op::f(top, x[i]);
+  *static_cast<float*>(acc) = Op::f(*static_cast<float*>(acc), top);
+}
 #endif
 
 template <class Op, class T, class Acc>
@@ -164,6 +190,12 @@ const Fold* fold_of() {
   return &kFold;
 }
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+template <bool kMax, class Op>
+constexpr Fold make_extreme() {
+  Fold f = make_fold<Op, float, float>();
+  f.row = fold_row_extreme<kMax, Op>;
+  return f;
+}
 template <class VOp, class Op>
 constexpr Fold make_f32() {
   Fold f = make_fold<Op, float, double>();
@@ -200,7 +232,10 @@ const Fold* fold_fn(uint32_t monoid, uint32_t dtype) {
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
     {
       static constexpr Fold kSum = make_f32<VSum, Sum>();
+      static constexpr Fold kMaxFold = make_extreme<true, Max>(), kMinFold = make_extreme<false, Min>();
       if (monoid == TN_MONOID_SUM) return &kSum;
+      if (monoid == TN_MONOID_MAX) return &kMaxFold;
+      if (monoid == TN_MONOID_MIN) return &kMinFold;
       if (monoid == TN_MONOID_PROD) return fold_of<Prod, float, double>();
     }
 #else

@@ -120,7 +120,7 @@ void build_layout(const ReducePlan& p, const tn_type* types, Layout* l) {
     op.walk = flat ? Walk::Flat : Walk::Strided;
   }
   const bool inner_kept = n > 0 && !axes[n - 1].reduced;
-  l->by_tiles = p.fold && l->n_kept > 0 && (inner_kept || (r.n < kShortRow && l->kept_dim[l->n_kept - 1] >= 32));
+  l->by_tiles = p.fold && l->n_kept > 0 && (inner_kept || (r.n < kShortRow && l->kept_dim[l->n_kept - 1] >= 8));
 }
 
 struct Job {
@@ -164,6 +164,19 @@ class Worker {
       if (by_row) n = std::min(n, l_.reduced.row() - at % l_.reduced.row());
       take(acc, index, values(base, l_.reduced, at, n, by_row), at, n);
       at += n;
+    }
+  }
+
+  // Outputs [begin, end) one after the other, stored together in runs along the last kept axis.
+  void fold_outputs(int64_t begin, int64_t end) {
+    alignas(64) char acc[kTileWidth * 8];
+    const int64_t width = element_size(p_.fold->wide), last = l_.n_kept ? l_.kept_dim[l_.n_kept - 1] : 1;
+    for (int64_t pos = begin; pos < end;) {
+      const int64_t n = std::min({kTileWidth, end - pos, last - pos % last});
+      p_.fold->init(acc, n);
+      for (int64_t i = 0; i < n; ++i) fold_output(pos + i, 0, l_.reduced.n, acc + i * width, nullptr);
+      store(pos / last, pos % last, n, acc);
+      pos += n;
     }
   }
 
@@ -300,6 +313,7 @@ tn_status run_job(const Job& job, double ns, tn_diag* diag) {
     alignas(64) char pre[kScratchBytes], post[kScratchBytes];
     alignas(64) char acc[kTileWidth * 8];
     Worker w(job, pre, post);
+    if (p.fold && !l.by_tiles && u.chunks == 1) return w.fold_outputs(b, e);
     for (int64_t i = b; i < e; ++i) {
       const int64_t unit = i / u.chunks, c = i % u.chunks;
       const int64_t begin = l.reduced.n * c / u.chunks, end = l.reduced.n * (c + 1) / u.chunks;
@@ -435,7 +449,7 @@ tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, cons
     const auto value8 = uint8_t(p.value_dtype);
     p.has_pre = pre != nullptr, p.has_post = post != nullptr;
     if ((pre && !p.pre.compile(isa, *pre, dtypes, uniform)) || (post && !p.post.compile(isa, *post, &value8, 0)))
-      return fail(diag, TN_E_UNSUPPORTED, error_id(6, 1), "cpu.reduce: a program does not fit\nwhy: too many values at once\ntry: split it");
+      return fail(diag, TN_E_UNSUPPORTED, error_id(6, 61), "cpu.reduce: a program does not fit\nwhy: too many values at once\ntry: split it");
     if (index) p.index_fold = find_index_fold(isa, p.monoid, p.value_dtype);
     else p.fold = find_fold(isa, p.monoid, p.value_dtype);
     p.dynamic = has_symbols(*op);

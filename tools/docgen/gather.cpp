@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <regex>
@@ -59,6 +60,17 @@ std::string example_text(const ops::OpDecl& decl) {
 
 int count(uint16_t n) { return n == TN_VARIADIC ? -1 : n; }
 
+// The cases of an op show how many scalars its calls push.
+void count_scalars(const ops::OpDecl& decl, OpDoc* doc) {
+  if (!decl.cases) return;
+  for (const ops::Case& c : decl.cases()) {
+    const bool absent = std::any_of(c.in.begin(), c.in.end(), [](const ops::CaseOperand& o) { return o.absent; });
+    int& most = absent ? doc->scalars_absent : doc->scalars;
+    most = std::max(most, static_cast<int>(c.push.size()));
+  }
+  doc->scalars_absent = std::max(doc->scalars, doc->scalars_absent);
+}
+
 OpDoc describe(const ops::OpDecl& decl, const Notes& notes) {
   const tn_op_def& def = decl.def;
   OpDoc doc;
@@ -84,6 +96,7 @@ OpDoc describe(const ops::OpDecl& decl, const Notes& notes) {
   if (def.jvp) doc.rules.push_back("jvp");
   if (def.batch) doc.rules.push_back("batch");
   if (def.cost) doc.rules.push_back("cost");
+  count_scalars(decl, &doc);
   doc.ulp_f32 = decl.ulp_f32;
   return doc;
 }

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <tenon/core/error.hpp>
 
+#include "tools/tenon/common/failure.h"
+
 namespace tenon::cli {
 namespace {
 
@@ -61,8 +63,21 @@ Device Context::device() {
   if (!device_) {
     device_ = runtime().device(device_spec, policy_number());
     set_default_device(device_);
+    say_if_elsewhere();
   }
   return device_;
+}
+
+// A device that was asked for and is not used is named with the cause.
+void Context::say_if_elsewhere() {
+  const std::string first = device_spec.substr(0, device_spec.find(','));
+  if (first.empty() || first == "auto" || first == device_.name()) return;
+  try {
+    if (runtime().device(first, TN_POLICY_REQUIRE) == device_) return;  // another spelling of it
+    print_warning(*this, first + " is not used; running on " + device_.name());
+  } catch (const Error& error) {
+    print_warning(*this, first + " is not used: " + error.summary() + "; running on " + device_.name());
+  }
 }
 
 void Context::line(const std::string& text) const {

@@ -39,7 +39,7 @@ Finding refused(const tn_plugin_entry& p) {
 // Kernels that every machine profits from, and what brings them.
 struct Wanted { const char *id, *why, *advice; };
 constexpr Wanted kWanted[] = {
-    {"cpu", "without it every op runs on the reference kernels, 10 to 100 times slower", "sudo apt install libhwy-dev, then build again"},
+    {"cpu-kernels", "without it every op runs on the reference kernels, 10 to 100 times slower", "sudo apt install libhwy-dev, then build again"},
     {"onednn", "without it convolutions and large products run slower", "sudo apt install libdnnl-dev, then build again"}};
 
 // 2 x 2 product on the device, by the road that every program takes.

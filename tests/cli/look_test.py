@@ -99,7 +99,7 @@ class Doctor(Case):
         with Installed([]) as at:
             by_name = {f["check"]: f for f in at.rows("doctor")}
             self.assertEqual(by_name["device cpu:0"]["state"], "ok")
-            self.assertEqual(by_name["plugin cpu"]["state"], "warning")
+            self.assertEqual(by_name["plugin cpu-kernels"]["state"], "warning")
 
 
 if __name__ == "__main__":

@@ -162,6 +162,7 @@ TEST_P(SpecialRows, give_the_class_of_the_exact_result) {
       if (n == 0 && (one_of(op, {"argmax", "argmin"}) || (op == "mean" && !ops::is_float(dtype)))) continue;
       for (int64_t axis : {1, 0}) {
         if (!full_run() && dtype != TN_F32 && ++tried % 2 == 0) continue;
+        if (op == "layer_norm" && axis == 0) continue;  // normalises all axes from there on
         const auto rows = odd_rows(op, dtype, n);
         Laid l = lay(decl, dtype, rows, axis);
         wrap_integers(op, dtype, rows, &l.expected.out[0]);

@@ -44,7 +44,7 @@ class Tried {
   explicit Tried(const ops::OpDecl& decl) : decl_(decl) {}
 
   void one(const ops::Case& c, uint32_t dtype, uint32_t number) {
-    const Call call = make_call(decl_, c, dtype, number);
+    const Call call = consistent(make_call(decl_, c, dtype, number));
     const bool drawn = (decl_.def.flags & TN_DEF_RANDOM) != 0;
     Call wide = drawn ? call : in_f64(call, c, dtype);
     Outcome expected = reference_machine().run(wide, "cpu:0");

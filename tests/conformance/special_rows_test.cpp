@@ -66,7 +66,8 @@ Number scale_of(const std::string& op, const Row& row, const Row& y) {
   if (op == "mean") return row.empty() ? 0 : size_of(row) / static_cast<Number>(row.size());
   if (op == "logsumexp" || op == "log_softmax") return 1 + (row.empty() ? 0 : size_of(row) / static_cast<Number>(row.size()));
   if (op == "variance") return size_of(row) * size_of(row) / static_cast<Number>(row.size() + 1);
-  if (op == "layer_norm") return size_of(y) + 1;
+  // Rounding of the mean, times the reciprocal deviation, which is at most 1 / sqrt(epsilon).
+  if (op == "layer_norm") return size_of(y) + 1 + 320 * size_of(row) / static_cast<Number>(row.size() + 1);
   return 0;
 }
 

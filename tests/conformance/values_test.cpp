@@ -20,14 +20,14 @@ bool is(const char* family, std::initializer_list<const char*> names) {
   return std::any_of(names.begin(), names.end(), [&](const char* n) { return std::strcmp(family, n) == 0; });
 }
 
-// Sums: a bound on the sum of the sizes of their terms. Normalised rows: the largest element of the output.
+// Sums and programs of sums: a bound on the sum of the sizes of their terms. Normalised rows: the largest element of the output.
 Bound bound_of(const ops::OpDecl& decl, const ops::Case& c, const Call& wide, const Array& expected, size_t output) {
   Bound b;
   b.ulps = static_cast<Number>(decl.ulp_f32 * c.tolerance);
   const char* family = family_of(decl.def.name);
   const bool linear = is(family, {"conv", "reduction"}) || wide.op == "matmul" || wide.op == "reduce" || wide.op == "scatter";
-  if (linear) {
-    b.ulps = std::max<Number>(b.ulps, 4) + 8 + std::log2(static_cast<Number>(elements_of(wide) + 1));
+  if (linear || wide.op == "pointwise") {
+    if (linear) b.ulps = std::max<Number>(b.ulps, 4) + 8 + std::log2(static_cast<Number>(elements_of(wide) + 1));
     const Outcome sizes = reference_machine().run(of_sizes(wide), "cpu:0");
     if (sizes.ok()) b.scale = sizes.out[output].v;
     for (size_t i = 0; i < b.scale.size(); ++i) b.scale[i] = std::fabs(b.scale[i]);

@@ -46,6 +46,7 @@ struct TrainConfig {
   } schedule;
   int64_t seed = 1;
   std::string device = "auto", policy = "prefer", precision = "f32";
+  std::string kernels = "auto";          // auto, reference (those linked in: slow, the same bits everywhere)
   int64_t threads = 0;                   // 0: all
   struct Checkpoint { std::string dir; int64_t every = 0, keep = 3; bool operator==(const Checkpoint&) const = default; } checkpoint;  // every: steps; 0: at the end
   std::string out;                       // where the trained model goes; "": nowhere

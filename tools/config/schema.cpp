@@ -14,6 +14,7 @@ constexpr Field kFields[] = {
     {"device", "NAME:INDEX, auto, or several with commas", Kind::Text, AT(device)},
     {"policy", "what may replace a device that cannot", Kind::Text, AT(policy), 0, 0, "prefer require no-expand"},
     {"precision", "element type of the computation", Kind::Text, AT(precision), 0, 0, "f32 bf16 f16 f64"},
+    {"kernels", "reference: only those linked in, no plugin files", Kind::Text, AT(kernels), 0, 0, "auto reference"},
     {"threads", "0: all", Kind::Integer, AT(threads), 0, 4096},
     {"out", "file for the trained model; empty: none", Kind::Text, AT(out)},
     {"limit_train", "use only the first so many training samples; 0: all", Kind::Integer, AT(limit_train), 0, kMost},

@@ -110,7 +110,7 @@ typedef struct tn_inst { uint8_t op, type; uint16_t a, b, c; } tn_inst; /* [froz
 #define TN_PROGRAM_MAX_OUT  4
 #define TN_INDEX_FLAT       0xFFFFu
 /* X(name, code, operands, max error f32, max error f64, meaning). Errors in ULP of the exact result; 0.5 = correctly
- * rounded. A subnormal result may be flushed to a zero of its sign unless TN_MATH_SUBNORMAL. Float rules: IEEE 754,
+ * rounded. A subnormal result, and a subnormal factor of a matrix product, may be taken as a zero of its sign unless TN_MATH_SUBNORMAL. Float rules: IEEE 754,
  * NaN in -> NaN out (payload free) unless said otherwise, no trap, no contraction but FMA. Integers wrap (two's complement). */
 #define TN_OPCODES(X) \
   X(TN_OP_INPUT,   0, 0, 0,   0,   "a = input number; element at the current index") \

@@ -1,0 +1,55 @@
+// `tenon plugins`: every file that was looked at, with its verdict.
+#include "tools/tenon/commands.h"
+#include "tools/tenon/common/args.h"
+#include "tools/tenon/common/context.h"
+#include "tools/tenon/common/json.h"
+#include "tools/tenon/common/names.h"
+
+namespace tenon::cli {
+namespace {
+
+std::string abi_text(uint32_t abi) { return std::to_string(abi >> 16) + "." + std::to_string(abi & 0xFFFF); }
+
+std::string code_id(uint32_t code) {
+  char text[32];
+  std::snprintf(text, sizeof text, "TN-LOAD-%03u", code);
+  return text;
+}
+
+void print_json(const Context& context, const tn_plugin_entry& p) {
+  JsonRow row;
+  row.add("path", p.path).add("code", p.code).add("stage", stage_name(p.stage)).add("cause", p.cause);
+  row.add("verdict", load_code_name(p.code)).add("explain", p.code ? code_id(p.code) : "").add("in_use", p.code == 0);
+  row.add("id", p.id).add("version", p.version).add("abi", abi_text(p.abi)).add("build_id", p.build_id);
+  context.line(row.text());
+}
+
+int run(Context& context) {
+  const std::vector<tn_plugin_entry> plugins = plugin_entries(context.handle());
+  if (context.json) {
+    for (const tn_plugin_entry& p : plugins) print_json(context, p);
+    return kDone;
+  }
+  std::vector<std::vector<std::string>> table{{"VERDICT", "PLUGIN", "VERSION", "ABI", "PATH"}};
+  for (const tn_plugin_entry& p : plugins)
+    table.push_back({p.code ? context.bad(load_code_name(p.code)) : context.good("in-use"), p.id[0] ? p.id : "-", p.version[0] ? p.version : "-",
+                     p.abi ? abi_text(p.abi) : "-", p.path[0] ? p.path : "(linked)"});
+  print_table(context, table);
+  for (const tn_plugin_entry& p : plugins) {
+    if (!p.code) continue;
+    context.line();
+    context.line(context.bad(code_id(p.code)) + " " + load_code_name(p.code) + ": " + p.path);
+    context.line(std::string("  why:   ") + p.cause);
+    context.line("  try:   tenon explain " + code_id(p.code));
+  }
+  return kDone;
+}
+
+Run setup(Args&) { return run; }
+
+}  // namespace
+
+extern const Command command_plugins{"plugins", "List every plugin file that was looked at, with its verdict.",
+                                     "tenon plugins\ntenon plugins --json\nTENON_PLUGIN_PATH=/opt/vendor tenon plugins", kUsesNothing, setup};
+
+}  // namespace tenon::cli

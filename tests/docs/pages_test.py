@@ -1,6 +1,7 @@
-"""The index of the error pages names every family that has a page; links between the pages lead somewhere.
+"""The index of the error pages names every family that has a page, links between the pages lead somewhere, and the Chinese
+page says the same words of code as the English one (its blocks are compared by tools/check/snippets.py --same).
 
-    tests/docs/error_index_test.py [unittest arguments]
+    tests/docs/pages_test.py [unittest arguments]
 """
 import pathlib
 import re
@@ -30,6 +31,15 @@ class ErrorIndex(unittest.TestCase):
 class Links(unittest.TestCase):
     def test_lead_to_files_that_exist(self):
         self.assertEqual([dead for page in PAGES for dead in dead_links(page)], [])
+
+
+class Translation(unittest.TestCase):
+    def test_holds_every_word_of_code_and_every_row_of_the_page(self):
+        page, translation = ((ROOT / p).read_text() for p in ("README.md", "docs/zh/README.md"))
+        for pattern in [r"(?<!`)`([^`\n]+)`(?!`)", r"\]\((?:\.\./)*(?:docs/)?([^)]*)\)"]:
+            ours, theirs = (set(re.findall(pattern, text)) for text in (page, translation))
+            self.assertEqual({w for w in ours - theirs if w not in ("zh/README.md", "README.md")}, set())
+        self.assertEqual(page.count("\n| "), translation.count("\n| "), "rows of tables")
 
 
 if __name__ == "__main__":

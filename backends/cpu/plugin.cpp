@@ -32,6 +32,7 @@ tn_status open(const tn_host* host, tn_instance** out, tn_diag* diag) {
     add_index_rows(pack->rows);
     add_amx_rows(pack->rows);
     add_pool_rows(pack->rows);
+    add_batch_norm_rows(pack->rows);
     *out = reinterpret_cast<tn_instance*>(static_cast<Instance*>(pack));
     return TN_OK;
   } catch (const std::bad_alloc&) {

@@ -95,7 +95,7 @@ TEST_F(Command, prints_settings_that_repeat_the_run) {
 TEST_F(Command, goes_on_bit_for_bit_after_it_was_killed) {
   epochs = "20";  // long enough to be met half-way
   ASSERT_EQ(tenon(folder.path, train({"--log", "whole.jsonl", "--checkpoint.dir=whole"})).code, 0);
-  Child child(folder.path, train({"--log", "killed.jsonl", "--checkpoint.dir=killed", "--checkpoint.every=20"}));
+  Child child(folder.path, train({"--log", "killed.jsonl", "--checkpoint.dir=killed", "--checkpoint.every=60"}));
   wait_for_lines(child, folder.path + "/killed.jsonl", 137);
   ::kill(child.pid, SIGKILL);
   ASSERT_EQ(child.wait(), 1000 + SIGKILL) << "the run was over before it could be killed";

@@ -331,6 +331,7 @@ KernelUse::~KernelUse() {
   if (!plan) return;
   device->runtime->wait_device(device);  // launches of this plan may still run
   info->retire(plugin->instance, &device->ref_for(plugin), plan);
+  plugin->live_kernels.fetch_sub(1, std::memory_order_relaxed);
 }
 
 tn_status make_plan(Runtime& rt, const Request& asked, tn_plan** out, tn_diag* diag) {

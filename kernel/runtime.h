@@ -74,6 +74,7 @@ class Runtime {
   // ---- choosing and plans ----
   std::string pinned(uint32_t op, uint32_t device);
   void pin(uint32_t op, uint32_t device, const char* kernel);
+  void drop_plans();                               // empties the shared caches
   std::string tune_key(const Request& request, const char* kernel);
   tn_status prepare_kernel(const KernelRow& row, Device* device, const Request& request, const KernelOp& op, KernelRef* out, tn_diag* diag);
   tn_plan* find_plan(const std::string& key);      // one reference, or nullptr

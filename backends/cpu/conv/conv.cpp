@@ -15,7 +15,8 @@ namespace tenon::cpu {
 namespace {
 
 enum Form { kForward, kInputGrad, kWeightGrad };
-constexpr int64_t kParts = 8;  // sums of the weight gradient
+constexpr int64_t kParts = 8;                  // sums of the weight gradient
+constexpr int64_t kWeightBytes = 24 << 10;     // of L1
 
 // Images in memory, and as the loops read them: [height][width][channels], channels padded to `pitch`.
 struct Image {
@@ -38,7 +39,9 @@ struct ConvPlan : Plan {
   int64_t taps() const { return kernel_h * run(); }
   int64_t padded() const { return (outputs + code->lanes - 1) / code->lanes * code->lanes; }
   int64_t parts() const { return std::clamp<int64_t>(images, 1, kParts); }
-  int64_t scratch() const { return in.scratch() + dy.scratch() + 16; }
+  // dy of an image by groups of vectors: rows apart by more would crowd into a few sets of the cache.
+  int64_t block() const { return form == kWeightGrad && padded() > kMostVectors * code->lanes ? out_h * out_w * kMostVectors * code->lanes : 0; }
+  int64_t scratch() const { return in.scratch() + dy.scratch() + block() + 16; }
   int64_t packed() const { return form == kWeightGrad ? parts() * taps() * padded() : (taps() + 1) * padded(); }
 };
 
@@ -109,12 +112,18 @@ void image_product(const ConvPlan& p, const float* x, const float* packed, float
   const int64_t line = p.in.full_width * p.in.pitch, lanes = p.code->lanes;
   const float* start = packed + p.taps() * p.padded();
   for_outputs(p, [&](int64_t o, int64_t vectors) {
-    const int64_t width = vectors * lanes, step = p.stride_w * p.in.pitch;
-    const ConvTile t{p.kernel_h, p.run(), line, 1, kRowGroup * step, step, p.run() * width, width, p.y_w, std::min(width, p.outputs - o), start + o, false};
-    for (int64_t i = 0; i < p.out_h; ++i)
-      for_even(p.out_w, p.code->rows[vectors], [&](int64_t j, int64_t rows) {
-        p.code->tile[vectors][rows](t, x + i * p.stride_h * line + j * step, packed + p.taps() * o, y + i * p.y_h + j * p.y_w + o);
-      });
+    const int64_t width = vectors * lanes, step = p.stride_w * p.in.pitch, slice = p.run() * width;
+    ConvTile t{p.kernel_h, p.run(), line, 1, kRowGroup * step, step, slice, width, p.y_w, std::min(width, p.outputs - o), start + o, false};
+    // Weights that do not stay in L1 beside the image are taken a kernel row at a time.
+    const bool cut = p.kernel_h * slice * 4 > kWeightBytes;
+    if (cut) t.outer = 1;
+    for (int64_t k = 0; k < (cut ? p.kernel_h : 1); ++k) {
+      if (k > 0) t.start = nullptr, t.add = true;
+      for (int64_t i = 0; i < p.out_h; ++i)
+        for_even(p.out_w, p.code->rows[vectors], [&](int64_t j, int64_t rows) {
+          p.code->tile[vectors][rows](t, x + (i * p.stride_h + k) * line + j * step, packed + p.taps() * o + k * slice, y + i * p.y_h + j * p.y_w + o);
+        });
+    }
   });
 }
 // Views x, w, bias?, y, or dy, w, dx.
@@ -130,18 +139,29 @@ tn_status launch_product(const tn_kernel_plan* base, const tn_launch* l) {
   return TN_OK;
 }
 
+const float* bring_block(const ConvPlan& p, const float* dy, int64_t dy_h, int64_t dy_w, int64_t width, float* block) {
+  for (int64_t i = 0; i < p.out_h; ++i)
+    for (int64_t j = 0; j < p.out_w; ++j) std::memcpy(block + (i * p.out_w + j) * width, dy + i * dy_h + j * dy_w, size_t(width) * 4);
+  return block;
+}
 // sum[taps][padded] += taps of one image times dy.
-void image_weight_grad(const ConvPlan& p, const float* x, const float* dy, float* sum) {
+void image_weight_grad(const ConvPlan& p, const float* x, const float* dy, float* block, float* sum) {
   const int64_t line = p.in.full_width * p.in.pitch, lanes = p.code->lanes, padded = p.padded();
   const int64_t dy_w = p.dy.pitch, dy_h = p.dy.copied ? p.dy.full_width * dy_w : p.dy.h_step;
-  // Three kernel rows of three taps are one tile where the taps of a row are few.
-  const bool grouped = p.run() == kRowGroup && p.kernel_h == 3 && p.code->rows[2] >= 9;
   for_outputs(p, [&](int64_t o, int64_t vectors) {
-    const ConvTile t{p.out_h, p.out_w, p.stride_h * line, p.stride_w * p.in.pitch, grouped ? line : kRowGroup, 1, dy_h, dy_w, padded, vectors * lanes, nullptr, true};
-    if (grouped) return p.code->tile[vectors][9](t, x, dy + o, sum + o);
+    const int64_t width = vectors * lanes;
+    ConvTile t{p.out_h, p.out_w, p.stride_h * line, p.stride_w * p.in.pitch, kRowGroup, 1, dy_h, dy_w, padded, width, nullptr, true};
+    const float* b = dy + o;
+    if (p.block()) b = bring_block(p, b, dy_h, dy_w, width, block), t.b_outer = p.out_w * width, t.b_inner = width;
+    // Where the taps of a row are few, all rows are one tile: more sums hide the latency of an addition.
+    const bool three = p.run() == kRowGroup && p.kernel_h == 3 && p.code->rows[vectors] >= 9, five = p.run() == 5 && p.kernel_h == 5 && vectors == 1 && p.code->five;
+    if (three || five) {
+      t.a_group = line;
+      return three ? p.code->tile[vectors][9](t, x, b, sum + o) : p.code->five(t, x, b, sum + o);
+    }
     for (int64_t k = 0; k < p.kernel_h; ++k)
       for_even(p.run(), p.code->rows[vectors], [&](int64_t first, int64_t rows) {
-        p.code->tile[vectors][rows](t, x + k * line + first, dy + o, sum + (k * p.run() + first) * padded + o);
+        p.code->tile[vectors][rows](t, x + k * line + first, b, sum + (k * p.run() + first) * padded + o);
       });
   });
 }
@@ -168,7 +188,7 @@ tn_status launch_weight_grad(const tn_kernel_plan* base, const tn_launch* l) {
       float* sum = work + part * p.taps() * p.padded();
       std::memset(sum, 0, size_t(p.taps() * p.padded()) * 4);
       for (int64_t n = p.images * part / p.parts(); n < p.images * (part + 1) / p.parts(); ++n)
-        image_weight_grad(p, bring(p.in, view(0), n, scratch), bring(p.dy, view(1), n, scratch + p.in.scratch()), sum);
+        image_weight_grad(p, bring(p.in, view(0), n, scratch), bring(p.dy, view(1), n, scratch + p.in.scratch()), scratch + p.in.scratch() + p.dy.scratch(), sum);
     }
   });
   write_weight_grad(p, work, view(2));

@@ -11,9 +11,9 @@ namespace tenon::cpu::HWY_NAMESPACE {
 using ConvTag = hn::ScalableTag<float>;
 using ConvVec = hn::Vec<ConvTag>;
 
-template <int R, int V>
+template <int R, int V, int kGroup = kRowGroup>
 void conv_tile(const ConvTile& t, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float* HWY_RESTRICT c) {
-  constexpr int kGroups = (R + kRowGroup - 1) / kRowGroup;
+  constexpr int kGroups = (R + kGroup - 1) / kGroup;
   const ConvTag d;
   constexpr int64_t kLanes = HWY_LANES(float);
   ConvVec acc[R][V];
@@ -33,7 +33,7 @@ void conv_tile(const ConvTile& t, const float* HWY_RESTRICT a, const float* HWY_
       for (int v = 0; v < V; ++v) w[v] = hn::LoadU(d, from + v * kLanes);
 #pragma GCC unroll 32
       for (int r = 0; r < R; ++r) {
-        const ConvVec x = hn::Set(d, group[r / kRowGroup][(r % kRowGroup) * row]);
+        const ConvVec x = hn::Set(d, group[r / kGroup][(r % kGroup) * row]);
 #pragma GCC unroll 2
         for (int v = 0; v < V; ++v) acc[r][v] = hn::MulAdd(x, w[v], acc[r][v]);
       }
@@ -59,12 +59,14 @@ constexpr void fill(ConvCode& code, std::integer_sequence<int, R...>) {
 }
 // As many sums as the registers hold beside the factors.
 const ConvCode* tiles() {
-  constexpr int kWide = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 14 : 6, kNarrow = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 14 : 12;
+  constexpr bool kManyRegisters = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
+  constexpr int kWide = kManyRegisters ? 14 : 6, kNarrow = kManyRegisters ? 14 : 12;
   static constexpr ConvCode kCode = [] {
     ConvCode code{};
     code.lanes = HWY_LANES(float);
     fill<1>(code, std::make_integer_sequence<int, kNarrow>());
     fill<2>(code, std::make_integer_sequence<int, kWide>());
+    if constexpr (kManyRegisters) code.five = conv_tile<25, 1, 5>;
     return code;
   }();
   return &kCode;

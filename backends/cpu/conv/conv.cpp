@@ -243,7 +243,7 @@ void read_plan(Form form, const tn_op& op, ConvPlan& p) {
 // One thread: multiplications, tiles, bytes. Rates of AVX-512 cores, other sets by their lanes.
 double estimate(const ConvPlan& p) {
   const double lanes = double(p.code->lanes), pixels = double(p.images * p.out_h * p.out_w), vectors = double(p.padded()) / lanes;
-  const double steps = pixels * double(p.taps()) * vectors, rate = lanes >= 16 ? 3.6 : 4.0;
+  const double steps = pixels * double(p.taps()) * vectors, rate = lanes >= 16 ? 4.3 : 4.0;
   const double vec = std::min(2.0, vectors);
   double tiles = 0;
   if (p.form == kWeightGrad) tiles = double(p.images) * double(p.taps()) / double(p.code->rows[size_t(vec)]) * vectors / vec;
@@ -251,7 +251,7 @@ double estimate(const ConvPlan& p) {
   const double elements = double(p.images) * (double(p.in.channels * p.in.height * p.in.width) + double(p.outputs * p.out_h * p.out_w));
   const double moved = double(p.images) * double(p.in.scratch() + p.dy.scratch());
   const double odd = p.in.copied && p.in.c_step != 1 && p.in.channels > 1 ? 1.0 : 0.06;
-  return 500 + steps / rate + tiles * 15 + elements * 0.1 + moved * odd + double(p.packed()) * 0.6;
+  return 500 + steps / rate + tiles * 15 + elements * 0.08 + moved * odd + double(p.packed()) * 0.6;
 }
 
 template <Form kForm>

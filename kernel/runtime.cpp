@@ -107,6 +107,7 @@ tn_status Runtime::attach(PluginSlot* slot, tn_diag* diag) {
   if (tn_status s = candidates_.add(slot, diag)) return abandon(s);
   if (tn_status s = add_devices(slot, diag)) return abandon(s);
   slot->attached = true;
+  drop_plans();  // new candidates: choices are made anew
   epoch_.fetch_add(1);
   return TN_OK;
 }
@@ -261,6 +262,7 @@ void Runtime::drop_plans() {
     kernels.swap(kernels_);
   }
   for (auto& [key, plan] : plans) release_plan(plan);
+  class_plans_.clear();
 }
 
 std::string Runtime::tune_key(const Request& request, const char* kernel) {

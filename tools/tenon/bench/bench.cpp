@@ -11,7 +11,8 @@ namespace tenon::cli {
 namespace {
 
 struct Suite { const char* name; void (*run)(Bench&); };
-constexpr Suite kSuites[] = {{"dispatch", bench_dispatch}, {"gemm", bench_gemm}, {"elementwise", bench_elementwise}, {"floor", bench_floor}};
+constexpr Suite kSuites[] = {{"dispatch", bench_dispatch}, {"gemm", bench_gemm}, {"elementwise", bench_elementwise},
+                             {"floor", bench_floor}, {"train", bench_train}};
 
 struct Options {
   std::string suite = "all";
@@ -24,7 +25,7 @@ int run(Context& context, const Options& options) {
   for (const Suite& s : kSuites) names.push_back(s.name);
   if (std::find(names.begin(), names.end(), options.suite) == names.end()) {
     const std::string near = nearest_name(options.suite, names.data(), names.size());
-    throw Failure(kUsage, "TN-CLI-009", "no suite is called \"" + options.suite + "\"", "tenon bench", "suites: dispatch, gemm, elementwise, floor, all",
+    throw Failure(kUsage, "TN-CLI-009", "no suite is called \"" + options.suite + "\"", "tenon bench", "suites: dispatch, gemm, elementwise, floor, train, all",
                   near.empty() ? "tenon bench all" : "tenon bench " + near);
   }
   if (std::string(TENON_BUILD_TYPE) != "Release") print_warning(context, "this is a " TENON_BUILD_TYPE " build; figures of the preset `release` are the ones that count");
@@ -39,7 +40,7 @@ int run(Context& context, const Options& options) {
 
 Run setup(Args& args) {
   auto options = std::make_shared<Options>();
-  args.positional("SUITE", &options->suite, "dispatch, gemm, elementwise, floor or all", false);
+  args.positional("SUITE", &options->suite, "dispatch, gemm, elementwise, floor, train or all", false);
   args.option("--case", &options->bench.only, "only cases whose name contains this");
   args.option("--pairs", &options->bench.pairs, "samples of each contender, taken in turn", 1, 100000);
   args.option("--need", &options->need, "fail when this rival is absent: onednn, torch, memcpy, handfused");

@@ -30,15 +30,19 @@ struct BenchOptions {
   int64_t pairs = 31;
   std::set<std::string> need;  // rivals without which nothing is measured
   bool alone = false;          // no rivals
-  std::string torch_python;    // interpreter that has torch, for the rivals of training
+  std::string torch_python = "python3";  // interpreter that has torch, for the rivals of training
 };
 
 class Bench {
  public:
   Bench(Context& context, BenchOptions options) : context_(context), options_(std::move(options)) {}
   bool wants(const std::string& name) const { return name.find(options_.only) != std::string::npos; }
-  // Measures and prints. Nothing happens when --case leaves it out.
-  void run(const Case& c);
+  // Measures and prints. Nothing happens when --case leaves it out. Returns the samples in the case's unit, by impl, in the
+  // order in which they were taken.
+  using Samples = std::map<std::string, std::vector<double>>;
+  Samples run(const Case& c);
+  // A row that is computed from samples of others.
+  void derived(const Case& c, const std::string& impl, const std::vector<double>& samples);
   Context& context() { return context_; }
   // A runtime with so many threads becomes the default one. Tensors of the runtime before must be gone.
   void use_threads(int threads);

@@ -85,8 +85,8 @@ RivalProcess* Bench::rival(const std::string& name) {
   return (rivals_[name] = std::move(process)).get();
 }
 
-void Bench::run(const Case& c) {
-  if (!wants(c.name)) return;
+Bench::Samples Bench::run(const Case& c) {
+  if (!wants(c.name)) return {};
   ++cases_;
   struct Contender { std::string impl; RivalProcess* process; std::vector<double> values; std::string note; };
   std::vector<Contender> all;
@@ -109,10 +109,20 @@ void Bench::run(const Case& c) {
     }
   }
   medians_.clear();
-  for (Contender& contender : all) {
+  Samples samples;
+  for (const Contender& contender : all) {
+    samples[contender.impl] = contender.values;
     if (contender.values.empty()) print_warning(context_, c.name + ": " + contender.impl + " gave no figure");
-    else row(c, contender.impl, std::move(contender.values), contender.note);
+    else row(c, contender.impl, contender.values, contender.note);
   }
+  return samples;
+}
+
+void Bench::derived(const Case& c, const std::string& impl, const std::vector<double>& samples) {
+  if (samples.empty() || !wants(c.name)) return;
+  ++cases_;
+  medians_.clear();
+  row(c, impl, samples, "computed from floor.fma_f32 and floor.copy");
 }
 
 void Bench::row(const Case& c, const std::string& impl, std::vector<double> v, const std::string& note) {

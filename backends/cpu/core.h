@@ -163,6 +163,7 @@ void add_amx_rows(Rows&);
 void add_norm_rows(Rows&);
 void add_index_rows(Rows&);
 void add_pool_rows(Rows&);
+void add_batch_norm_rows(Rows&);
 
 // Condition of every row: the device is addressed as plain memory by this process.
 constexpr tn_constraint kOnCpu{TN_ANY_OPERAND, TN_NEED_DEVICE_KIND, TN_KIND_CPU, 0, 0, 0};

@@ -1,4 +1,5 @@
 // The exported symbol, the cold record and the kernel table of the CPU kernel pack.
+#include "backends/cpu/conv/conv.h"
 #include "backends/cpu/core.h"
 
 #if defined(__x86_64__)
@@ -32,6 +33,8 @@ tn_status open(const tn_host* host, tn_instance** out, tn_diag* diag) {
     add_index_rows(pack->rows);
     add_amx_rows(pack->rows);
     add_pool_rows(pack->rows);
+    add_batch_norm_rows(pack->rows);
+    add_conv_rows(pack->rows);
     *out = reinterpret_cast<tn_instance*>(static_cast<Instance*>(pack));
     return TN_OK;
   } catch (const std::bad_alloc&) {

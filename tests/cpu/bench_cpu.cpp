@@ -49,13 +49,14 @@ float* floats(int64_t n) {
 const char* filter = "";
 uint32_t threads = 1;
 bool wanted(const char* name) { return std::strstr(name, filter) != nullptr; }
-void report(const char* name, const char* impl, Time t, double amount, const char* unit) {
-  std::printf("{\"case\":\"%s\",\"impl\":\"%s\",\"threads\":%u,\"min_ns\":%.1f,\"median_ns\":%.1f,\"rate\":%.2f,\"unit\":\"%s\"}\n", name, impl, threads, t.best, t.median, amount / t.best, unit);
+void report(const char* name, const char* impl, Time t, double amount, const char* unit, double est_ns = 0) {
+  std::printf("{\"case\":\"%s\",\"impl\":\"%s\",\"threads\":%u,\"min_ns\":%.1f,\"median_ns\":%.1f,\"est_ns\":%.1f,\"rate\":%.2f,\"unit\":\"%s\"}\n", name, impl, threads, t.best, t.median, est_ns, amount / t.best, unit);
   std::fflush(stdout);
 }
 void kernel(Pack& pack, const char* name, const char* row, Op& op, std::vector<void*> views, double amount, const char* unit, int inner = 1) {
   if (!wanted(name)) return;
-  if (std::string why = pack.refusal(row, op); !why.empty()) {
+  double est_ns = 0;
+  if (std::string why = pack.refusal(row, op, &est_ns); !why.empty()) {
     std::printf("{\"case\":\"%s\",\"refused\":\"%s\"}\n", name, row);
     return;
   }
@@ -65,7 +66,7 @@ void kernel(Pack& pack, const char* name, const char* row, Op& op, std::vector<v
   for (size_t i = 0; i < views.size(); ++i) v[i].host = views[i];
   v[views.size()].host = work;
   tn_launch l{v, uint32_t(views.size()), uint32_t(op.push.size() * 8), op.push.data(), nullptr, nullptr, nullptr};
-  report(name, row, measure([&] { plan->launch(plan, &l); }, inner), amount, unit);
+  report(name, row, measure([&] { plan->launch(plan, &l); }, inner), amount, unit, est_ns);
   std::free(work);
   pack.retire(row, plan);
 }
@@ -171,6 +172,79 @@ void norms(Pack& pack, float* x, float* y, float* z) {
   }
 }
 
+tn_type images(int64_t n, int64_t c, int64_t h, bool last = true) {
+  return last ? Op::with_strides(TN_F32, {n, c, h, h}, {h * h * c, 1, h * c, c}) : Op::dense(TN_F32, {n, c, h, h});
+}
+void batch_norms(Pack& pack, float* x, float* y, float* z) {
+  for (bool last : {true, false})
+    for (auto [c, h] : {std::pair<int64_t, int64_t>{32, 28}, {64, 14}}) {
+      const tn_type t = images(128, c, h, last);
+      const std::string shape = "_128x" + std::to_string(c) + "x" + std::to_string(h) + (last ? "_last" : "_first");
+      const double bytes = 128.0 * double(c * h * h) * 4;
+      Op f(TN_OPID_BATCH_NORM), g(TN_OPID_BATCH_NORM_GRAD), i(TN_OPID_BATCH_NORM_INFER);
+      f.in(t).in(TN_F32, {c}).in(TN_F32, {c}).out(t).out(TN_F32, {c}).out(TN_F32, {c}).f64(TN_KEY_EPSILON, 1e-5);
+      kernel(pack, ("batch_norm" + shape).c_str(), "cpu.batch_norm", f, {x, y, y + 64, z, y + 128, y + 192}, bytes * 2, "GB/s");
+      i.in(t).in(TN_F32, {c}).in(TN_F32, {c}).in(TN_F32, {c}).in(TN_F32, {c}).out(t).f64(TN_KEY_EPSILON, 1e-5);
+      kernel(pack, ("batch_norm_infer" + shape).c_str(), "cpu.batch_norm_infer", i, {x, y, y + 64, y + 128, y + 192, z}, bytes * 2, "GB/s");
+      g.in(t).in(TN_F32, {c}).in(TN_F32, {c}).in(TN_F32, {c}).in(t).out(t).out(TN_F32, {c}).out(TN_F32, {c}).f64(TN_KEY_EPSILON, 1e-5);
+      kernel(pack, ("batch_norm_grad" + shape).c_str(), "cpu.batch_norm_grad", g, {x, x + 64, x + 128, x + 192, y, z, x + 256, x + 320}, bytes * 3, "GB/s");
+    }
+}
+void pools(Pack& pack, float* x, float* y, float* z) {
+  struct Shape { int64_t n, c, h; };
+  for (const Shape s : {Shape{128, 32, 28}, {128, 64, 14}, {64, 6, 28}, {64, 16, 10}}) {
+    const tn_type t = images(s.n, s.c, s.h), small = images(s.n, s.c, s.h / 2);
+    const std::string shape = std::string("_").append(std::to_string(s.n)) + "x" + std::to_string(s.c) + "x" + std::to_string(s.h);
+    const double bytes = double(s.n * s.c * s.h * s.h) * 4;
+    const auto attributes = [](Op& op) -> Op& { return op.ints(TN_KEY_KERNEL, {2, 2}).ints(TN_KEY_STRIDES, {2, 2}); };
+    Op m(TN_OPID_MAX_POOL2D), g(TN_OPID_MAX_POOL2D_GRAD), a(TN_OPID_AVG_POOL2D), b(TN_OPID_AVG_POOL2D_GRAD);
+    m.in(t).out(small), a.in(t).out(small), g.in(t).in(small).in(small).out(t), b.in(small).out(t);
+    kernel(pack, ("max_pool" + shape).c_str(), "cpu.max_pool2d", attributes(m), {x, z}, bytes * 1.25, "GB/s");
+    kernel(pack, ("max_pool_grad" + shape).c_str(), "cpu.max_pool2d_grad", attributes(g), {x, y, y, z}, bytes * 2.25, "GB/s");
+    kernel(pack, ("avg_pool" + shape).c_str(), "cpu.avg_pool2d", attributes(a), {x, z}, bytes * 1.25, "GB/s");
+    kernel(pack, ("avg_pool_grad" + shape).c_str(), "cpu.avg_pool2d_grad", attributes(b), {y, z}, bytes * 1.25, "GB/s");
+  }
+}
+// One step of Adam as its expansion writes it, over the weights of a 784 x 512 layer.
+void steps(Pack& pack, float* x, float* y, float* z) {
+  const uint32_t f = TN_F32;
+  Prog p;
+  const uint16_t in0 = p.in(0, f), in1 = p.in(1, f), in2 = p.in(2, f), in3 = p.in(3, f), one = p.slot(8, f), rate = p.slot(0, f);
+  const uint16_t shrink = p.add(TN_OP_SUB, f, one, p.add(TN_OP_MUL, f, rate, p.slot(5, f)));
+  const uint16_t w = p.add(TN_OP_MUL, f, in0, shrink), g = p.add(TN_OP_ADD, f, in1, p.add(TN_OP_MUL, f, p.slot(4, f), w));
+  const auto mix = [&](uint32_t beta, uint16_t old, uint16_t fresh) {
+    return p.add(TN_OP_ADD, f, p.add(TN_OP_MUL, f, p.slot(beta, f), old), p.add(TN_OP_MUL, f, p.add(TN_OP_SUB, f, one, p.slot(beta, f)), fresh));
+  };
+  const uint16_t m = mix(1, in2, g), v = mix(2, in3, p.add(TN_OP_MUL, f, g, g));
+  const uint16_t root = p.add(TN_OP_DIV, f, p.add(TN_OP_SQRT, f, v), p.add(TN_OP_SQRT, f, p.slot(7, f)));
+  const uint16_t step = p.add(TN_OP_DIV, f, m, p.add(TN_OP_ADD, f, root, p.slot(3, f)));
+  p.out(p.add(TN_OP_SUB, f, w, p.add(TN_OP_MUL, f, p.add(TN_OP_DIV, f, rate, p.slot(6, f)), step))), p.out(m), p.out(v);
+  const int64_t n = 784 * 512;
+  Op op(TN_OPID_POINTWISE);
+  op.in(f, {n}).in(f, {n}).in(f, {n}).in(f, {n}).out(f, {n}).out(f, {n}).out(f, {n}).program(TN_KEY_PROGRAM, p);
+  for (float c : {1e-3f, 0.9f, 0.999f, 1e-8f, 0.0f, 0.01f, 0.1f, 0.01f, 1.0f}) op.scalar(c);
+  float* o = z + 4 * n;
+  kernel(pack, "adam_784x512", "cpu.pointwise.dense", op, {x, y, z, z + n, o, o + n, o + 2 * n}, double(n) * 28, "GB/s");
+}
+// Forward, input gradient and weight gradient of the convolutions of two small networks, channels-last.
+void convolutions(Pack& pack, float* x, float* y, float* z) {
+  struct Shape { int64_t n, c, h, o, k, pad; };
+  for (const Shape s : {Shape{64, 1, 28, 6, 5, 0}, {64, 1, 28, 6, 5, 2}, {64, 6, 14, 16, 5, 0}, {64, 6, 12, 16, 5, 0}, {128, 1, 28, 32, 3, 1}, {128, 32, 14, 64, 3, 1}}) {
+    const int64_t out = s.h + 2 * s.pad - s.k + 1;
+    const tn_type xt = images(s.n, s.c, s.h), yt = images(s.n, s.o, out), wt = Op::dense(TN_F32, {s.o, s.c, s.k, s.k});
+    const std::string shape = std::string("_").append(std::to_string(s.n)) + "x" + std::to_string(s.c) + "x" + std::to_string(s.h) + "_o" + std::to_string(s.o) + "k" + std::to_string(s.k) + "p" + std::to_string(s.pad);
+    const double flops = 2.0 * double(s.n * s.o * out * out * s.c * s.k * s.k);
+    const auto pads = [&](Op& op) -> Op& { return op.ints(TN_KEY_LO, {s.pad, s.pad}).ints(TN_KEY_HI, {s.pad, s.pad}); };
+    Op f(TN_OPID_CONV2D), gx(TN_OPID_CONV2D_INPUT_GRAD), gw(TN_OPID_CONV2D_WEIGHT_GRAD);
+    f.in(xt).in(wt).in(TN_F32, {s.o}).out(yt);
+    gx.in(yt).in(wt).out(xt).ints(TN_KEY_DIMS, {s.n, s.c, s.h, s.h});
+    gw.in(xt).in(yt).out(wt).ints(TN_KEY_DIMS, {s.o, s.c, s.k, s.k});
+    kernel(pack, ("conv" + shape).c_str(), "cpu.conv2d", pads(f), {x, y, y, z}, flops, "GFLOP/s");
+    kernel(pack, ("conv_input_grad" + shape).c_str(), "cpu.conv2d_input_grad", pads(gx), {x, y, z}, flops, "GFLOP/s");
+    kernel(pack, ("conv_weight_grad" + shape).c_str(), "cpu.conv2d_weight_grad", pads(gw), {x, y, z}, flops, "GFLOP/s");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -185,4 +259,8 @@ int main(int argc, char** argv) {
   reductions(pack, x, z);
   products(pack, x, y, z);
   norms(pack, x, y, z);
+  batch_norms(pack, x, y, z);
+  pools(pack, x, y, z);
+  convolutions(pack, x, y, z);
+  steps(pack, x, y, z);
 }

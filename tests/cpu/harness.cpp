@@ -101,7 +101,7 @@ const tn_kernel_info* Pack::find(const std::string& name) const {
     if (name == rows_[i].name) return &rows_[i];
   return nullptr;
 }
-std::string Pack::refusal(const std::string& name, Op& op) {
+std::string Pack::refusal(const std::string& name, Op& op, double* est_ns) {
   const tn_kernel_info* k = find(name);
   if (!k) return "no row " + name;
   const tn_op* o = op.get();
@@ -118,6 +118,7 @@ std::string Pack::refusal(const std::string& name, Op& op) {
   s.size = sizeof s;
   tn_diag d{};
   if (k->supports && k->supports(instance_, &ref_, o, &s, &d) != TN_OK) return d.msg[0] ? d.msg : "refused";
+  if (est_ns) *est_ns = s.est_ns;
   return "";
 }
 const tn_kernel_plan* Pack::prepare(const std::string& name, Op& op) {

@@ -81,7 +81,7 @@ class Pack {
   Pack(const Pack&) = delete;
   const tn_kernel_info* find(const std::string& name) const;
   // Empty when the row takes the op (constraints and supports()), else why not.
-  std::string refusal(const std::string& name, Op& op);
+  std::string refusal(const std::string& name, Op& op, double* est_ns = nullptr);
   // Prepares and launches once; one view per operand, nullptr for an absent one. Returns the launch's status.
   tn_status run(const std::string& name, Op& op, const std::vector<void*>& views, const int64_t* dyn = nullptr, tn_diag* diag = nullptr);
   const tn_kernel_plan* prepare(const std::string& name, Op& op);

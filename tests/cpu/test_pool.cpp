@@ -23,10 +23,11 @@ void attributes(Op& op, const Form& f, bool include_pad) {
 }
 
 TEST(Pool, maxima_averages_and_gradients_match_loops_in_both_layouts) {
-  Pack pack(nullptr, 2);
-  const int64_t c = 3;
+  for (const char* isa : {"baseline", "avx2", "avx512"})
+  for (const int64_t c : {3, 37})
   for (const Form& f : kForms)
     for (int variant = 0; variant < 4; ++variant) {
+      Pack pack(isa, 2);
       const bool last = variant & 1, include_pad = variant & 2;
       const int64_t oh = pooled(f.h, f), ow = pooled(f.w, f);
       const tn_type x_type = image(c, f.h, f.w, last), y_type = image(c, oh, ow, last);
@@ -73,6 +74,35 @@ TEST(Pool, maxima_averages_and_gradients_match_loops_in_both_layouts) {
         ASSERT_NEAR(dmean[i], want_dmean[i], 1e-4) << i;
       }
     }
+}
+
+// +0 lies above -0 whichever comes first; a NaN wins from any place; a window of -Inf gives -Inf and its first tap the gradient.
+TEST(Pool, special_values_in_channels_last_windows) {
+  Pack pack;
+  const int64_t c = 20;
+  const std::vector<std::vector<float>> windows = {{0.0f, -0.0f, -0.0f, -1}, {-0.0f, -1, -0.0f, 0.0f}, {-0.0f, -0.0f, -2, -3}, {kNan, 1, INFINITY, 2},
+                                                   {1, INFINITY, kNan, kNan}, {-INFINITY, -INFINITY, -INFINITY, -INFINITY}, {2, 2, 2, 2}, {1e-45f, 0, 0, 0}};
+  const int64_t n = int64_t(windows.size());
+  const float want[] = {0.0f, 0.0f, -0.0f, kNan, kNan, -INFINITY, 2, 1e-45f};
+  const int first[] = {0, 0, 0, 0, 2, 0, 0, 0};  // of equals, the zeros of both signs among them
+  const tn_type x_type = Op::with_strides(TN_F32, {n, c, 2, 2}, {4 * c, 1, 2 * c, c}), y_type = Op::with_strides(TN_F32, {n, c, 1, 1}, {c, 1, c, c});
+  std::vector<float> x(size_t(n * 4 * c)), y(size_t(n * c)), dy(y.size()), dx(x.size());
+  for (size_t i = 0; i < x.size(); ++i) x[i] = windows[i / size_t(4 * c)][i / size_t(c) % 4];
+  for (size_t i = 0; i < dy.size(); ++i) dy[i] = float(i) + 1;
+  Op max(TN_OPID_MAX_POOL2D), grad(TN_OPID_MAX_POOL2D_GRAD);
+  max.in(x_type).out(y_type), grad.in(x_type).in(y_type).in(y_type).out(x_type);
+  for (Op* op : {&max, &grad}) attributes(*op, {2, 2, 2, 2, 0, 1}, false);
+  ASSERT_EQ(pack.run("cpu.max_pool2d", max, {x.data(), y.data()}), TN_OK);
+  ASSERT_EQ(pack.run("cpu.max_pool2d_grad", grad, {x.data(), y.data(), dy.data(), dx.data()}), TN_OK);
+  for (size_t i = 0; i < y.size(); ++i) {
+    const float w = want[i / size_t(c)];
+    if (std::isnan(w)) EXPECT_TRUE(std::isnan(y[i])) << i;
+    else EXPECT_TRUE(y[i] == w && std::signbit(y[i]) == std::signbit(w)) << i << ": " << y[i];
+  }
+  for (size_t i = 0; i < dx.size(); ++i) {
+    const size_t window = i / size_t(4 * c), tap = i / size_t(c) % 4, channel = i % size_t(c);
+    EXPECT_EQ(dx[i], int(tap) == first[window] ? dy[window * size_t(c) + channel] : 0.0f) << window << ' ' << tap;
+  }
 }
 
 }  // namespace

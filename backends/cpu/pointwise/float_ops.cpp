@@ -93,7 +93,8 @@ void map_pair(void* dst, const void* a, const void* b, const void* c, const void
 struct Lt { template <class V> static HWY_INLINE auto f(V a, V b) { return hn::Lt(a, b); } };
 struct Le { template <class V> static HWY_INLINE auto f(V a, V b) { return hn::Le(a, b); } };
 struct Eq { template <class V> static HWY_INLINE auto f(V a, V b) { return hn::Eq(a, b); } };
-struct Ne { template <class V> static HWY_INLINE auto f(V a, V b) { return hn::Ne(a, b); } };
+// Highway compares for order: a NaN is not unequal to it.
+struct Ne { template <class V> static HWY_INLINE auto f(V a, V b) { return hn::Not(hn::Eq(a, b)); } };
 template <class Cmp>
 void compare_select(void* dst, const void* a, const void* b, const void* c, const void* e, int64_t n) {
   const hn::ScalableTag<float> d;

@@ -1,11 +1,13 @@
-// Max and average pooling over H and W with their gradients, f32, any strides (NCHW and channels-last alike).
+// Max and average pooling over H and W with their gradients, f32, any strides.
 //
-// One task is one image of one channel. A window is clipped to the image first, so that the inner loops test nothing.
+// A window is clipped to the image when the plan is made, so that the inner loops test nothing. Channels next to each
+// other go through vectors (last.cpp), a task being a row of windows, or an image where windows may share elements;
+// other layouts take plain loops, a task being one image of one channel.
 #include <algorithm>
 #include <iterator>
 #include <limits>
 
-#include "backends/cpu/core.h"
+#include "backends/cpu/pool/last.h"
 
 namespace tenon::cpu {
 namespace {
@@ -18,24 +20,26 @@ struct PoolPlan : Plan {
   Strides small[2]{}, large[2]{};  // of operands with pooled dims, and with the image's dims
   bool include_pad = false;
   int64_t large_elements = 0;
+  std::vector<Span> rows, cols;    // of the windows
+  const LastCode* last = nullptr;  // channels lie next to each other
+  bool apart = false, exact = false;  // windows share no element; nor leave one out
+  PoolLine line() const {
+    return {cols.data(), w.out, channels, h.dilation * large[0].h, w.dilation * large[0].w, large[0].w, small[0].w};
+  }
 };
 
-// The part of window `o` inside the image: positions first, first + dilation, ... (count of them).
-struct Span { int64_t first, count, skipped; };
 Span clip(const Axis& a, int64_t o) {
   const int64_t start = o * a.stride - a.low;
   const int64_t skip = start < 0 ? (-start + a.dilation - 1) / a.dilation : 0;
   const int64_t first = start + skip * a.dilation;
   const int64_t room = first < a.in ? (a.in - first + a.dilation - 1) / a.dilation : 0;
-  return {first, std::clamp<int64_t>(room, 0, std::max<int64_t>(a.kernel - skip, 0)), skip};
+  return {first, std::clamp<int64_t>(room, 0, std::max<int64_t>(a.kernel - skip, 0))};
 }
 // Calls f(output offset inside a plane of `s`, rows, columns) for every window.
 template <class F>
 void for_windows(const PoolPlan& p, const Strides& s, F&& f) {
-  for (int64_t i = 0; i < p.h.out; ++i) {
-    const Span rows = clip(p.h, i);
-    for (int64_t j = 0; j < p.w.out; ++j) f(i * s.h + j * s.w, rows, clip(p.w, j));
-  }
+  for (int64_t i = 0; i < p.h.out; ++i)
+    for (int64_t j = 0; j < p.w.out; ++j) f(i * s.h + j * s.w, p.rows[size_t(i)], p.cols[size_t(j)]);
 }
 template <class F>
 void for_planes(const PoolPlan& p, F&& f) {
@@ -44,6 +48,67 @@ void for_planes(const PoolPlan& p, F&& f) {
     for (int64_t i = b; i < e; ++i) f(i / p.channels, i % p.channels);
   });
 }
+constexpr double kVectorNs = 0.22;  // an element of the image, one thread, data beyond L2
+double vector_ns(const PoolPlan& p) { return kVectorNs * double(p.images * p.channels) * double(p.h.in * p.w.in); }
+// f(image, row of windows) on the pool.
+template <class F>
+void for_rows(const PoolPlan& p, F&& f) {
+  parallel_for(*p.instance, p.images * p.h.out, vector_ns(p), [&](int64_t b, int64_t e) {
+    for (int64_t i = b; i < e; ++i) f(i / p.h.out, i % p.h.out);
+  });
+}
+// f(image) on the pool, with the image of dx cleared where windows do not write all of it.
+template <class F>
+void for_images(const PoolPlan& p, float* dx, F&& f) {
+  const Strides& s = p.large[1];
+  parallel_for(*p.instance, p.images, 2 * vector_ns(p), [&](int64_t b, int64_t e) {
+    for (int64_t n = b; n < e; ++n) {
+      for (int64_t i = 0; !p.exact && i < p.h.in; ++i)
+        for (int64_t j = 0; j < p.w.in; ++j) std::memset(dx + n * s.n + i * s.h + j * s.w, 0, size_t(p.channels) * 4);
+      for (int64_t i = 0; i < p.h.out; ++i) f(n, i);
+    }
+  });
+}
+const float* input(const tn_launch* l, uint32_t k) { return static_cast<const float*>(l->views[k].host); }
+float* target(const tn_launch* l, uint32_t k) { return static_cast<float*>(l->views[k].host); }
+int64_t whole_window(const PoolPlan& p) { return p.include_pad ? p.h.kernel * p.w.kernel : 0; }
+
+tn_status launch_max_last(const tn_kernel_plan* base, const tn_launch* l) {
+  const auto& p = plan_of<PoolPlan>(base);
+  for_rows(p, [&](int64_t n, int64_t i) {
+    const Span rows = p.rows[size_t(i)];
+    p.last->max(p.line(), input(l, 0) + n * p.large[0].n + rows.first * p.large[0].h, rows.count, target(l, 1) + n * p.small[0].n + i * p.small[0].h);
+  });
+  return TN_OK;
+}
+tn_status launch_max_grad_last(const tn_kernel_plan* base, const tn_launch* l) {
+  const auto& p = plan_of<PoolPlan>(base);
+  for_images(p, target(l, 3), [&](int64_t n, int64_t i) {
+    const Span rows = p.rows[size_t(i)];
+    const int64_t at = n * p.large[0].n + rows.first * p.large[0].h;
+    p.last->max_grad(p.line(), input(l, 0) + at, rows.count, input(l, 2) + n * p.small[0].n + i * p.small[0].h, target(l, 3) + at, !p.apart);
+  });
+  return TN_OK;
+}
+tn_status launch_average_last(const tn_kernel_plan* base, const tn_launch* l) {
+  const auto& p = plan_of<PoolPlan>(base);
+  for_rows(p, [&](int64_t n, int64_t i) {
+    const Span rows = p.rows[size_t(i)];
+    p.last->average(p.line(), input(l, 0) + n * p.large[0].n + rows.first * p.large[0].h, rows.count, whole_window(p),
+                    target(l, 1) + n * p.small[0].n + i * p.small[0].h);
+  });
+  return TN_OK;
+}
+tn_status launch_average_grad_last(const tn_kernel_plan* base, const tn_launch* l) {
+  const auto& p = plan_of<PoolPlan>(base);
+  for_images(p, target(l, 1), [&](int64_t n, int64_t i) {
+    const Span rows = p.rows[size_t(i)];
+    p.last->average_grad(p.line(), input(l, 0) + n * p.small[0].n + i * p.small[0].h, rows.count, whole_window(p),
+                         target(l, 1) + n * p.large[1].n + rows.first * p.large[1].h, !p.apart);
+  });
+  return TN_OK;
+}
+
 int64_t plane(const Strides& s, int64_t n, int64_t c) { return n * s.n + c * s.c; }
 
 tn_status launch_max(const tn_kernel_plan* base, const tn_launch* l) {
@@ -143,6 +208,19 @@ bool dense_somehow(const tn_type& t) {
   return element_count(t) == 0 || reach == element_count(t);
 }
 
+// Channels lie next to each other in every operand, and those of one shape share their strides.
+template <Kind kKind>
+bool channels_together(const tn_op* op) {
+  const Roles& r = kRoles[kKind];
+  const auto alike = [&](uint32_t a, uint32_t b) {
+    return std::equal(op->type[a].stride, op->type[a].stride + 4, op->type[b].stride);
+  };
+  if (op->type[r.large[0]].dim[1] < 2 || !alike(r.large[0], r.large[1])) return false;
+  for (uint32_t k : {r.small[0], r.small[1], r.large[0]})
+    if (op->type[k].stride[1] != 1) return false;
+  return kKind != kMaxGrad || alike(r.small[0], r.small[1]);
+}
+
 template <Kind kKind>
 tn_status supports(tn_instance* self, const tn_device_ref*, const tn_op* op, tn_support* out, tn_diag* diag) {
   const Roles& r = kRoles[kKind];
@@ -161,7 +239,12 @@ tn_status supports(tn_instance* self, const tn_device_ref*, const tn_op* op, tn_
   if ((kKind == kMaxGrad || kKind == kAverageGrad) && !dense_somehow(op->type[op->n_in]))
     return decline(out, diag, 4, "cpu.pool: the output is not dense\nwhy: it is cleared as a whole\ntry: a dense output");
   const auto kernel = attr_ints(*op, TN_KEY_KERNEL);
-  const double ns = double(element_count(pooled)) * (5 + double(kernel[0] * kernel[1]) * 1.2);
+  double ns = double(element_count(pooled)) * (5 + double(kernel[0] * kernel[1]) * 1.2);
+  if (channels_together<kKind>(op)) {
+    const double lanes = image.dim[1] < 16 ? double(image.dim[1]) : 16, taps = double(kernel[0] * kernel[1]);
+    const bool grad = kKind == kMaxGrad || kKind == kAverageGrad;
+    ns = std::max(double(element_count(pooled)) * (2 + taps * (grad ? 2.5 : 1)) / lanes, double(element_count(image)) * kVectorNs * (grad ? 2 : 1));
+  }
   out->est_ns = 50 + (ns > 60000 ? ns / self_of(self).threads : ns);
   out->confidence = 0.4f;
   return TN_OK;
@@ -170,7 +253,9 @@ tn_status supports(tn_instance* self, const tn_device_ref*, const tn_op* op, tn_
 template <Kind kKind>
 tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, const tn_kernel_plan** out, tn_diag* diag) {
   constexpr tn_status (*kLaunch[])(const tn_kernel_plan*, const tn_launch*) = {launch_max, launch_max_grad, launch_average, launch_average_grad};
-  return make_plan<PoolPlan>(self, op, out, diag, kLaunch[kKind], [&](PoolPlan& p) -> tn_status {
+  constexpr tn_status (*kLaunchLast[])(const tn_kernel_plan*, const tn_launch*) = {launch_max_last, launch_max_grad_last, launch_average_last, launch_average_grad_last};
+  const bool together = channels_together<kKind>(op);
+  return make_plan<PoolPlan>(self, op, out, diag, (together ? kLaunchLast : kLaunch)[kKind], [&](PoolPlan& p) -> tn_status {
     const Roles& r = kRoles[kKind];
     const tn_type& image = op->type[r.large[0]];
     const tn_type& pooled = op->type[r.small[0]];
@@ -187,6 +272,12 @@ tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, cons
       p.large[i] = {g.stride[0], g.stride[1], g.stride[2], g.stride[3]};
     }
     p.include_pad = attr_i64(*op, TN_KEY_INCLUDE_PAD, 0) != 0;
+    for (int64_t i = 0; i < p.h.out; ++i) p.rows.push_back(clip(p.h, i));
+    for (int64_t i = 0; i < p.w.out; ++i) p.cols.push_back(clip(p.w, i));
+    if (together) p.last = &last_code(p.instance->isa);
+    const auto tiles = [](const Axis& a) { return a.dilation == 1 && a.stride == a.kernel && a.low == 0 && a.out * a.kernel == a.in; };
+    p.exact = tiles(p.h) && tiles(p.w);
+    p.apart = (p.h.kernel - 1) * p.h.dilation < p.h.stride && (p.w.kernel - 1) * p.w.dilation < p.w.stride;
     p.large_elements = element_count(op->type[r.large[1]]);
     return TN_OK;
   });

@@ -1,8 +1,8 @@
 // Built with -O3 -march=native: this program runs on the machine that built it, or says that it cannot.
 #include "tools/bench/handfused.h"
 
+#include <bit>
 #include <cmath>
-#include <cstring>
 
 namespace tenon::bench {
 namespace {
@@ -23,10 +23,8 @@ inline float exp_polynomial(float x) {
   p = __builtin_fmaf(p, r, 0.5f);
   const float value = __builtin_fmaf(r * r, p, r) + 1.0f;
   const int32_t power = static_cast<int32_t>(q), half = power >> 1;  // two factors: the result may be subnormal
-  const int32_t bits[2] = {(half + 127) << 23, (power - half + 127) << 23};
-  float scale[2];
-  std::memcpy(scale, bits, sizeof scale);
-  const float y = value * scale[0] * scale[1];
+  const float low = std::bit_cast<float>((half + 127) << 23), high = std::bit_cast<float>((power - half + 127) << 23);
+  const float y = value * low * high;
   return x != x ? x : y;
 }
 

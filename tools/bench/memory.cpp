@@ -14,7 +14,8 @@ std::shared_ptr<float[]> large_floats(size_t n) {
   if (block == nullptr) throw std::bad_alloc();
   madvise(block, bytes, MADV_HUGEPAGE);
   float* values = static_cast<float*>(block);
-  for (size_t i = 0; i < n; ++i) values[i] = static_cast<float>(static_cast<int>(i * 2654435761u >> 20) - 2048) / 1024;
+  // Spread over -2 .. 2: no overflow, and no subnormal results, which cost a hundred times an ordinary one.
+  for (size_t i = 0; i < n; ++i) values[i] = static_cast<float>(static_cast<uint32_t>(i) * 2654435761u >> 20) / 1024 - 2;
   return {values, [](float* p) { std::free(p); }};
 }
 

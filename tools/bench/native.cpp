@@ -30,7 +30,7 @@ std::unique_ptr<Sampler> copy_floats(size_t n, int threads) {
 }
 
 std::unique_ptr<Sampler> fma(int threads) {
-  constexpr int64_t kRounds = 20000;
+  constexpr int64_t kRounds = 2000000;  // some milliseconds, beside which making a thread is nothing
   return std::make_unique<Sampler>([threads](int64_t calls) {
     auto work = [calls] { spin_fma(kRounds * calls); };
     std::vector<std::thread> helpers;

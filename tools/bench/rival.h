@@ -30,7 +30,7 @@ inline int serve(const std::string& info, const std::function<std::unique_ptr<Sa
         std::cout << "ok" << std::endl;
       } else if (line == "sample" && sampler) {
         char text[64];
-        std::snprintf(text, sizeof text, "%.3f", sampler->sample());
+        std::snprintf(text, sizeof text, "%.9g", sampler->sample());
         std::cout << text << std::endl;
       } else {
         std::cout << "no such request" << std::endl;

@@ -120,6 +120,14 @@ void pointwise(Pack& pack, float* x, float* y, float* z) {
     kernel(pack, name.c_str(), "cpu.pointwise.dense", op, {x, y, z}, double(n), "elements/ns");
     if (wanted(name.c_str()) && threads == 1) report(name.c_str(), "fused loop", measure([&] { gelu_loop(x, y, z, n); }, 1), double(n), "elements/ns");
   }
+  for (uint32_t f : {TN_OP_TANH, TN_OP_EXP, TN_OP_SQRT, TN_OP_MUL}) {
+    Prog p;
+    const uint16_t v = p.in(0, TN_F32);
+    p.out(p.add(f, TN_F32, v, v));
+    Op op(TN_OPID_POINTWISE);
+    op.in(TN_F32, {4096}).out(TN_F32, {4096}).program(TN_KEY_PROGRAM, p);
+    kernel(pack, ("function_" + std::to_string(f)).c_str(), "cpu.pointwise.dense", op, {x, z}, 4096, "elements/ns", 20);
+  }
   const int64_t big = 16 << 20;
   if (wanted("memcpy_64MiB")) report("memcpy_64MiB", "libc", measure([&] { std::memcpy(z, x, size_t(big) * 4); }, 1), double(big) * 8, "GB/s");
   Op copy(TN_OPID_COPY);

@@ -57,25 +57,37 @@ HWY_INLINE V cut_below(D d, V x, float limit) {
 #endif
 }
 
-// v * 2^q for q in [-252, 254]: two factors, so that the result may be subnormal or infinite.
-template <class D, class V, class I>
-HWY_INLINE V scale_by_power(D d, V v, I q) {
+// v * 2^q for whole q in [-252, 254]; the result may be subnormal or infinite.
+template <class D, class V>
+HWY_INLINE V scale_by_power(D d, V v, V q) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (sizeof(V) == 64) return V{_mm512_scalef_ps(v.raw, q.raw)};
+#endif
   const hn::RebindToSigned<D> di;
-  const auto half = hn::ShiftRight<1>(q);
-  const auto rest = hn::Sub(q, half);
+  const auto k = hn::ConvertTo(di, q);
+  const auto half = hn::ShiftRight<1>(k);
+  const auto rest = hn::Sub(k, half);
   const auto bias = hn::Set(di, 127);
   const V f1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
   const V f2 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(rest, bias)));
   return hn::Mul(hn::Mul(v, f1), f2);
 }
 
-// x = q ln2 + r, |r| <= ln2 / 2; q as float. Two constants keep r's error below 2^-30 for |q| < 2^9.
+// x = q ln2 + r, |r| <= ln2 / 2, |x| < 2^9 ln2. Adding 1.5 * 2^23 rounds to a whole number, and 127 more leaves the biased
+// exponent of 2^q in the low bits: fewer operations than rounding and converting, which count where two units do it all.
 template <class D, class V>
-HWY_INLINE V reduce_ln2(D d, V x, V* r) {
-  const V q = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504f)));
-  *r = hn::NegMulAdd(q, hn::Set(d, 0.693359375f), x);  // 9 bits: exact product
-  *r = hn::NegMulAdd(q, hn::Set(d, -2.12194440e-4f), *r);
-  return q;
+struct Ln2Parts {
+  V shifted, q, r;
+  // 2^q for q in [-126, 127].
+  HWY_INLINE V power(D d) const { return hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(hn::RebindToSigned<D>(), shifted))); }
+};
+// Two constants keep r's error below 2^-30.
+template <class D, class V>
+HWY_INLINE Ln2Parts<D, V> reduce_ln2(D d, V x) {
+  const V shift = hn::Set(d, 12582912.0f + 127.0f);
+  const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), shift), q = hn::Sub(shifted, shift);
+  const V high = hn::NegMulAdd(q, hn::Set(d, 0.693359375f), x);  // 9 bits: exact product
+  return {shifted, q, hn::NegMulAdd(q, hn::Set(d, -2.12194440e-4f), high)};
 }
 // (e^r - 1 - r) / r^2 on |r| <= ln2 / 2.
 template <class D, class V>
@@ -85,37 +97,28 @@ HWY_INLINE V exp_tail(D d, V r) {
 
 template <class D, class V>
 HWY_INLINE V vexp(D d, V x) {
-  const hn::RebindToSigned<D> di;
-  const V c = cut_above(d, cut_below(d, x, -104.0f), 89.0f);
-  V r;
-  const V q = reduce_ln2(d, c, &r);
-  const V p = hn::Add(hn::MulAdd(hn::Mul(r, r), exp_tail(d, r), r), hn::Set(d, 1.0f));
-  return scale_by_power(d, p, hn::ConvertTo(di, q));
+  const auto z = reduce_ln2(d, cut_above(d, cut_below(d, x, -104.0f), 89.0f));
+  const V p = hn::Add(hn::MulAdd(hn::Mul(z.r, z.r), exp_tail(d, z.r), z.r), hn::Set(d, 1.0f));
+  return scale_by_power(d, p, z.q);
 }
 // e^x for x <= 0 (or NaN); results below 2^-125 are 0.
 template <class D, class V>
 HWY_INLINE V vexp_nonpositive(D d, V x) {
-  const hn::RebindToSigned<D> di;
-  const V c = cut_below(d, x, -87.0f);
-  V r;
-  const V q = reduce_ln2(d, c, &r);
-  const V p = hn::Add(hn::MulAdd(hn::Mul(r, r), exp_tail(d, r), r), hn::Set(d, 1.0f));
-  const auto power = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, q), hn::Set(di, 127)));
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.0f)), hn::Mul(p, hn::BitCast(d, power)));
+  const auto z = reduce_ln2(d, cut_below(d, x, -87.0f));
+  const V p = hn::Add(hn::MulAdd(hn::Mul(z.r, z.r), exp_tail(d, z.r), z.r), hn::Set(d, 1.0f));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.0f)), hn::Mul(p, z.power(d)));
 }
 
 template <class D, class V>
 HWY_INLINE V vexpm1(D d, V x) {
   const hn::RebindToSigned<D> di;
   const V one = hn::Set(d, 1.0f);
-  const V c = cut_above(d, cut_below(d, x, -20.0f), 89.0f);
-  V r;
-  const V q = reduce_ln2(d, c, &r);
-  const auto k = hn::ConvertTo(di, q);
-  const V p = hn::MulAdd(hn::Mul(r, r), exp_tail(d, r), r);                   // e^r - 1
+  const auto z = reduce_ln2(d, cut_above(d, cut_below(d, x, -20.0f), 89.0f));
+  const auto k = hn::ConvertTo(di, z.q);
+  const V p = hn::MulAdd(hn::Mul(z.r, z.r), exp_tail(d, z.r), z.r);           // e^r - 1
   const V less = hn::BitCast(d, hn::ShiftLeft<23>(hn::Sub(hn::Set(di, 127), hn::Min(k, hn::Set(di, 126)))));  // 2^-k
   // 2^k (p + (1 - 2^-k)); with k = 0 the bracket is p alone.
-  V y = scale_by_power(d, hn::Add(p, hn::Sub(one, less)), k);
+  V y = scale_by_power(d, hn::Add(p, hn::Sub(one, less)), z.q);
   y = hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 1e-7f)), x, y);            // also -0
   return keep_nan(x, y);
 }
@@ -176,14 +179,11 @@ HWY_INLINE V vlog1p(D d, V x) {
 
 template <class D, class V>
 HWY_INLINE V vtanh(D d, V x) {
-  const hn::RebindToSigned<D> di;
   const V a = hn::Abs(x);
   // t = e^(2a) - 1; tanh = t / (t + 2). Beyond 10 the result is 1.
   const V c = cut_above(d, a, 10.0f);
-  V r;
-  const V q = reduce_ln2(d, hn::Add(c, c), &r);
-  const V p = hn::MulAdd(hn::Mul(r, r), exp_tail(d, r), r);
-  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, q), hn::Set(di, 127))));
+  const auto z = reduce_ln2(d, hn::Add(c, c));
+  const V p = hn::MulAdd(hn::Mul(z.r, z.r), exp_tail(d, z.r), z.r), power = z.power(d);
   const V t = hn::MulAdd(p, power, hn::Sub(power, hn::Set(d, 1.0f)));
   const V y = hn::Div(t, hn::Add(t, hn::Set(d, 2.0f)));
   return hn::CopySign(hn::IfThenElse(hn::Lt(a, hn::Set(d, 1e-4f)), a, y), x);

@@ -77,7 +77,7 @@ class Worker {
       if (p_.uniform >> k & 1) continue;
       const bool dense = op.walk == Walk::Flat || (one_row && op.walk == Walk::Strided && op.stride[s.rank - 1] == 1);
       if (dense && whole) r_.input(k, job_.base[k] + s.offset(int(k), pos));
-      if (dense && job_.far) prefetch(job_.base[k] + s.offset(int(k), pos) + n * op.size, n * op.size);
+      if (dense && job_.far) r_.expect(job_.base[k] + s.offset(int(k), pos) + n * op.size, n * op.size);
       if (dense && whole) continue;
       r_.input(k, r_.stage_in(k));
       gather_block(s, int(k), job_.base[k], pos, n, r_.stage_in(k));
@@ -86,16 +86,15 @@ class Worker {
     for (uint32_t o = 0; o < p_.n_out; ++o) {
       const int k = int(p_.n_in + o);
       in_place[o] = whole && !job_.stage_out[o] && !job_.stream[o] && s.operand[k].walk == Walk::Flat;
-      r_.output(o) = in_place[o] ? const_cast<char*>(job_.base[k]) + s.offset(k, pos) : r_.stage_out(o);
+      char* const to = const_cast<char*>(job_.base[k]) + s.offset(k, pos);
+      r_.output(o) = in_place[o] ? to : r_.stage_out(o);
+      if (in_place[o] && job_.far) r_.expect(to + n * s.operand[k].size, n * s.operand[k].size);
     }
     const int64_t padded = (n + kGranule - 1) / kGranule * kGranule;
     for (const Program::Index& i : p_.indices) fill_index(s, i.axis, i.dtype, pos, n, r_.pointer(i.pointer));
     r_.run(padded);
     for (uint32_t o = 0; o < p_.n_out; ++o)
       if (!in_place[o]) write_back(o, pos, n);
-  }
-  static void prefetch(const char* p, int64_t bytes) {
-    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 3);
   }
   void write_back(uint32_t o, int64_t pos, int64_t n) {
     const int k = int(p_.n_in + o);
@@ -246,7 +245,7 @@ tn_status supports(tn_instance* self, const tn_device_ref*, const tn_op* op, tn_
 
 void choose_single(PointwisePlan& plan) {
   const Program& p = plan.program;
-  if (p.steps.size() != 1 || !p.once.empty() || !p.constants.empty() || !p.indices.empty() || !p.copies.empty() || p.uniform || p.n_out != 1) return;
+  if (p.steps.size() != 1 || p.steps[0].chain >= 0 || !p.once.empty() || !p.constants.empty() || !p.indices.empty() || !p.copies.empty() || p.uniform || p.n_out != 1) return;
   if (plan.dynamic && !plan.line) return;
   for (uint32_t k = 0; k < p.n_in + p.n_out; ++k)
     if (plan.space.operand[k].walk != Walk::Flat) return;

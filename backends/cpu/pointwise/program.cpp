@@ -113,9 +113,11 @@ struct Program::Lowering {
     for (int o = 0; o < src.n_out; ++o) ++uses[src.out[o]], leaves[src.out[o]] = true;
   }
   bool can_absorb(int v, int user) const {
-    return uses[v] == 1 && !leaves[v] && !absorbed[v] && absorbs[v] < 0 && uniform[v] == uniform[user];
+    return uses[v] == 1 && !leaves[v] && !absorbed[v] && uniform[v] == uniform[user];
   }
-  // Pairs each f32 add, sub or mul with one that feeds it alone, and each selection with its own comparison.
+  // Operations in a row that end with the f32 add, sub or mul v.
+  int length(int v) const { return absorbs[v] < 0 ? 1 : 1 + length(absorbs[v]); }
+  // Joins each f32 add, sub or mul to one that feeds it alone, which makes chains, and each selection to its own comparison.
   void fuse() {
     for (int v = 0; v < src.n_inst; ++v) {
       const tn_inst& i = src.inst[v];
@@ -123,29 +125,35 @@ struct Program::Lowering {
       if (i.op == TN_OP_SELECT && is_compare(src.inst[i.a].op) && src.inst[src.inst[i.a].a].type == TN_F32 && can_absorb(i.a, v))
         absorbs[v] = i.a, absorbed[i.a] = true;
       if (!is_arith(i.op) || i.a == i.b) continue;
-      for (const uint16_t w : {i.a, i.b}) {
-        if (!is_arith(src.inst[w].op) || src.inst[w].type != TN_F32 || !can_absorb(w, v)) continue;
-        absorbs[v] = w, absorbed[w] = true;
-        break;
-      }
+      int best = -1;
+      for (const uint16_t w : {i.a, i.b})
+        if (is_arith(src.inst[w].op) && src.inst[w].type == TN_F32 && can_absorb(w, v) && length(w) < kMostLinks && (best < 0 || length(w) > length(best))) best = w;
+      if (best >= 0) absorbs[v] = best, absorbed[best] = true;
     }
   }
-  // Values that the step of v reads: up to four.
-  int operands(int v, uint16_t out[4]) const {
+  // Values that the step of v reads, in order; for a chain, what it starts from and then each link's operand.
+  std::vector<uint16_t> operands(int v) const {
     const tn_inst& i = src.inst[v];
     if (absorbs[v] < 0) {
-      out[0] = i.a, out[1] = i.b, out[2] = i.c;
-      return int(operand_count(i.op));
+      const uint16_t all[3] = {i.a, i.b, i.c};
+      return {all, all + operand_count(i.op)};
     }
-    const tn_inst& w = src.inst[absorbs[v]];
-    out[0] = w.a, out[1] = w.b;
-    if (i.op == TN_OP_SELECT) {
-      out[2] = i.b, out[3] = i.c;
-      return 4;
-    }
-    out[2] = i.a == absorbs[v] ? i.b : i.a;
-    return 3;
+    if (i.op == TN_OP_SELECT) return {src.inst[absorbs[v]].a, src.inst[absorbs[v]].b, i.b, i.c};
+    std::vector<uint16_t> all = operands(absorbs[v]);
+    all.push_back(i.a == absorbs[v] ? i.b : i.a);
+    return all;
   }
+  ChainOp link_op(int v) const {
+    const tn_inst& i = src.inst[v];
+    if (i.op == TN_OP_SUB) return absorbs[v] >= 0 && i.a != absorbs[v] ? kChainRsub : kChainSub;
+    return i.op == TN_OP_ADD ? kChainAdd : kChainMul;
+  }
+  bool is_chain(int v) const { return is_arith(src.inst[v].op) && length(v) > 2; }
+  void link_ops(int v, Chain* c) const {
+    if (absorbs[v] >= 0) link_ops(absorbs[v], c);
+    c->op[c->n++] = link_op(v);
+  }
+  // Of steps that are no chain.
   BlockFn code(int v) const {
     const tn_inst& i = src.inst[v];
     if (absorbs[v] < 0) return code_of(isa, i, src.inst[i.a].type);
@@ -155,10 +163,8 @@ struct Program::Lowering {
   bool has_step(int v) const { return !absorbed[v] && operand_count(src.inst[v].op) > 0; }
   void find_last_uses() {
     for (int v = 0; v < src.n_inst; ++v) {
-      uint16_t operand[4];
       if (!has_step(v)) continue;
-      const int n = operands(v, operand);
-      for (int k = 0; k < n; ++k) last_use[operand[k]] = v;
+      for (const uint16_t w : operands(v)) last_use[w] = v;
     }
   }
 };
@@ -168,6 +174,7 @@ bool Program::compile(Isa isa, const tn_program& src, const uint8_t* in_dtypes, 
   Lowering low{.src = src, .isa = isa};
   n_in = src.n_in;
   n_out = src.n_out;
+  chain_fn = find_chain(isa);
   uniform = uniform_inputs;
   std::copy_n(in_dtypes, n_in, in_dtype);
   for (uint32_t o = 0; o < n_out; ++o) out_dtype[o] = src.inst[src.out[o]].type;
@@ -196,21 +203,29 @@ bool Program::compile(Isa isa, const tn_program& src, const uint8_t* in_dtypes, 
       low.pointer[v] = n_slots++;
       indices.push_back({uint8_t(low.pointer[v]), i.type, i.a});
     } else if (low.has_step(v)) {
-      uint16_t operand[4] = {};
-      const int n = low.operands(v, operand);
+      const std::vector<uint16_t> operand = low.operands(v);
       int target = -1;
       for (uint32_t o = 0; o < n_out && target < 0 && !low.uniform[v]; ++o)
         if (src.out[o] == v) target = int(n_in + o);
       low.pointer[v] = target >= 0 ? target : low.uniform[v] ? n_slots++ : new_slot();
       const auto unused = uint8_t(low.pointer[v]);
-      Step s{low.code(v), unused, unused, unused, unused, unused};
-      uint8_t* field[4] = {&s.a, &s.b, &s.c, &s.d};
-      for (int k = 0; k < n; ++k) *field[k] = uint8_t(low.pointer[operand[k]]);
+      Step s{nullptr, unused, unused, unused, unused, unused};
+      if (low.is_chain(v)) {
+        Chain c{};
+        low.link_ops(v, &c);
+        s.a = uint8_t(low.pointer[operand[0]]), s.chain = int16_t(chains.size());
+        for (int k = 0; k < c.n && k < kMostLinks; ++k) c.pointer[k] = uint8_t(low.pointer[operand[size_t(k) + 1]]);
+        chains.push_back(c);
+      } else {
+        uint8_t* field[4] = {&s.a, &s.b, &s.c, &s.d};
+        s.fn = low.code(v);
+        for (size_t k = 0; k < operand.size(); ++k) *field[k] = uint8_t(low.pointer[operand[k]]);
+      }
       (low.uniform[v] ? once : steps).push_back(s);
-      for (int k = 0; k < n; ++k) {
+      for (size_t k = 0; k < operand.size(); ++k) {
         const uint16_t w = operand[k];
         const bool own = low.pointer[w] >= int(n_in + n_out) && !low.uniform[w] && src.inst[w].op != TN_OP_INDEX;
-        const bool again = std::find(operand, operand + k, w) != operand + k;
+        const bool again = std::find(operand.begin(), operand.begin() + int64_t(k), w) != operand.begin() + int64_t(k);
         if (own && !again && low.last_use[w] == v && !low.leaves[w]) free_slots.push_back(uint8_t(low.pointer[w]));
       }
     }
@@ -222,6 +237,8 @@ bool Program::compile(Isa isa, const tn_program& src, const uint8_t* in_dtypes, 
     for (const Step& s : steps) {
       for (const uint8_t k : {s.a, s.b, s.c, s.d})
         if (written && k < n_in) late_inputs[o] |= uint16_t(1u << k);
+      for (int k = 0; s.chain >= 0 && k < chains[size_t(s.chain)].n; ++k)
+        if (const uint8_t from = chains[size_t(s.chain)].pointer[k]; written && from < n_in) late_inputs[o] |= uint16_t(1u << from);
       written = written || s.dst == n_in + o;
     }
     for (const Copy& c : copies)
@@ -243,7 +260,7 @@ void Runner::start(int64_t n) {
     fill_elements(stage_in(k), pointer_[k], element_size(p_.in_dtype[k]), n);
     pointer_[k] = stage_in(k);
   }
-  for (const Step& s : p_.once) s.fn(pointer_[s.dst], pointer_[s.a], pointer_[s.b], pointer_[s.c], pointer_[s.d], n);
+  for (const Step& s : p_.once) step(s, n);
 }
 
 }  // namespace tenon::cpu

@@ -9,13 +9,15 @@
 // Threads: a Program is immutable after compile; a Runner belongs to one thread.
 #pragma once
 #include "backends/cpu/pointwise/block_ops.h"
+#include "backends/cpu/pointwise/chain.h"
 
 namespace tenon::cpu {
 
 constexpr int64_t kScratchBytes = 64 * 1024;
 constexpr int kMaxPointers = TN_PROGRAM_MAX_INST + TN_PROGRAM_MAX_IN + TN_PROGRAM_MAX_OUT + 4;
 
-struct Step { BlockFn fn; uint8_t dst, a, b, c, d; };
+// chain >= 0: that chain of the program, starting from a; else fn.
+struct Step { BlockFn fn; uint8_t dst, a, b, c, d; int16_t chain = -1; };
 
 class Program {
  public:
@@ -36,6 +38,9 @@ class Program {
   int64_t block = 512;                // elements
   int64_t slot_bytes = 0;             // of one block of one value
   std::vector<Step> once, steps;      // before the range; per block
+  struct Chain { uint8_t n, op[kMostLinks], pointer[kMostLinks]; };
+  std::vector<Chain> chains;
+  ChainFn chain_fn = nullptr;
   struct Constant { uint8_t pointer, push_slot, size; };
   std::vector<Constant> constants;
   struct Index { uint8_t pointer, dtype; uint16_t axis; };
@@ -59,9 +64,18 @@ class Runner {
   char* stage_out(uint32_t k) const { return scratch_ + (p_.n_in + k) * p_.slot_bytes; }
   // Spreads constants and the uniform inputs (whose pointers are at one element now) over min(n, block) elements.
   void start(int64_t n);
+  // Memory that the next block touches: fetched piece by piece between the steps of run(), so that misses and arithmetic
+  // overlap. Forgotten after run().
+  void expect(const char* p, int64_t bytes) {
+    if (n_ahead_ < kMostAhead) ahead_[n_ahead_++] = {p, p + bytes, (bytes / int64_t(p_.steps.size() + p_.copies.size() + (p_.steps.empty() && p_.copies.empty())) + 63) / 64 * 64};
+  }
   // One block of n elements, a multiple of kGranule.
   void run(int64_t n) {
-    for (const Step& s : p_.steps) s.fn(pointer_[s.dst], pointer_[s.a], pointer_[s.b], pointer_[s.c], pointer_[s.d], n);
+    for (const Step& s : p_.steps) {
+      if (n_ahead_) fetch();
+      step(s, n);
+    }
+    n_ahead_ = 0;
     for (const Program::Copy& c : p_.copies) std::memcpy(pointer_[c.out], pointer_[c.from], size_t(n * c.size));
   }
   char* pointer(uint32_t k) const { return pointer_[k]; }
@@ -71,6 +85,23 @@ class Runner {
   const char* push_;
   char* scratch_;
   char* pointer_[kMaxPointers];
+  static constexpr int kMostAhead = 8;
+  struct Ahead { const char *at, *end; int64_t piece; } ahead_[kMostAhead];
+  int n_ahead_ = 0;
+
+  void step(const Step& s, int64_t n) {
+    if (s.chain < 0) return s.fn(pointer_[s.dst], pointer_[s.a], pointer_[s.b], pointer_[s.c], pointer_[s.d], n);
+    const Program::Chain& c = p_.chains[size_t(s.chain)];
+    Link links[kMostLinks];
+    for (int k = 0; k < c.n; ++k) links[k] = {reinterpret_cast<const float*>(pointer_[c.pointer[k]]), ChainOp(c.op[k])};
+    p_.chain_fn(reinterpret_cast<float*>(pointer_[s.dst]), reinterpret_cast<const float*>(pointer_[s.a]), links, c.n, n);
+  }
+  void fetch() {
+    for (int k = 0; k < n_ahead_; ++k) {
+      Ahead& a = ahead_[k];
+      for (const char* stop = a.end - a.at < a.piece ? a.end : a.at + a.piece; a.at < stop; a.at += 64) __builtin_prefetch(a.at, 0, 3);
+    }
+  }
 };
 
 // n copies of the element at `value`.

@@ -150,6 +150,25 @@ void reductions(Pack& pack, float* x, float* z) {
     kernel(pack, axis ? "max_rows_64x256" : "max_columns_64x256", "cpu.reduce", top, {x, z}, 65536.0, "GB/s", 100);
   }
 }
+void bias_gradients(Pack& pack, float* x, float* z) {
+  for (auto [c, h] : {std::pair<int64_t, int64_t>{32, 28}, {64, 14}}) {
+    Op op(TN_OPID_REDUCE);
+    op.in(Op::with_strides(TN_F32, {128, c, h, h}, {h * h * c, 1, h * c, c})).out(TN_F32, {c}).ints(TN_KEY_AXES, {0, 2, 3}).i64(TN_KEY_MONOID, TN_MONOID_SUM);
+    kernel(pack, ("bias_128x" + std::to_string(c)).c_str(), "cpu.reduce", op, {x, z}, double(128 * c * h * h) * 4, "GB/s");
+  }
+  Op op(TN_OPID_REDUCE);
+  op.in(TN_F32, {128, 512}).out(TN_F32, {512}).ints(TN_KEY_AXES, {0}).i64(TN_KEY_MONOID, TN_MONOID_SUM);
+  kernel(pack, "bias_128x512", "cpu.reduce", op, {x, z}, 128 * 512 * 4, "GB/s", 20);
+}
+void random(Pack& pack, float* z) {
+  Prog p;
+  const uint16_t at = p.add(TN_OP_ADD, TN_U64, p.slot(1, TN_U64), p.add(TN_OP_INDEX, TN_U64, TN_INDEX_FLAT));
+  const uint16_t word = p.add(TN_OP_PHILOX, TN_U32, at, p.slot(0, TN_U64), 0), top = p.add(TN_OP_SHR, TN_U32, word, p.slot(2, TN_U32));
+  p.out(p.add(TN_OP_MUL, TN_F32, p.add(TN_OP_CAST, TN_F32, top), p.slot(3, TN_F32)));
+  Op op(TN_OPID_POINTWISE);
+  op.out(TN_F32, {1 << 20}).ints(TN_KEY_DIMS, {1 << 20}).program(TN_KEY_PROGRAM, p).scalar(uint64_t{7}).scalar(uint64_t{1}).scalar(uint32_t{8}).scalar(0x1p-24f);
+  kernel(pack, "uniform_1Mi", "cpu.pointwise.dense", op, {z}, 1 << 20, "elements/ns");
+}
 void products(Pack& pack, float* x, float* y, float* z) {
   for (int64_t n : {8, 16, 32, 64}) {
     Op op(TN_OPID_MATMUL);
@@ -265,6 +284,8 @@ int main(int argc, char** argv) {
   float* z = floats(16 << 20);
   pointwise(pack, x, y, z);
   reductions(pack, x, z);
+  bias_gradients(pack, x, z);
+  random(pack, z);
   products(pack, x, y, z);
   norms(pack, x, y, z);
   batch_norms(pack, x, y, z);

@@ -105,5 +105,36 @@ TEST_P(Chain, selections_by_comparison_follow_ieee_for_nan) {
   }
 }
 
+// Words by the published rounds (Salmon et al. 2011), and its known answer for counter 0 and key 0; every length.
+TEST_P(Chain, philox_words_match_the_rounds_written_out) {
+  const auto rounds = [](uint64_t counter, uint64_t key, int word) {
+    uint32_t c0 = uint32_t(counter), c1 = uint32_t(counter >> 32), c2 = 0, c3 = 0, k0 = uint32_t(key), k1 = uint32_t(key >> 32);
+    for (int r = 0; r < 10; ++r) {
+      const uint64_t a = 0xD2511F53ull * c0, b = 0xCD9E8D57ull * c2;
+      const uint32_t n0 = uint32_t(b >> 32) ^ c1 ^ k0, n2 = uint32_t(a >> 32) ^ c3 ^ k1;
+      c0 = n0, c1 = uint32_t(b), c2 = n2, c3 = uint32_t(a), k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+    }
+    const uint32_t all[] = {c0, c1, c2, c3};
+    return all[word];
+  };
+  EXPECT_EQ(rounds(0, 0, 0), 0x6627e8d5u);
+  for (int word = 0; word < 4; ++word)
+    for (int64_t n : {1, 2, 7, 16, 33, 70, 1000}) {
+      std::vector<uint64_t> counter(static_cast<size_t>(n)), key(static_cast<size_t>(n));
+      std::mt19937_64 r(3);
+      for (size_t i = 0; i < counter.size(); ++i) counter[i] = i ? r() : 0, key[i] = i ? r() : 0;
+      if (n > 1) counter[1] = key[1] = ~uint64_t{0};
+      Prog p;
+      const uint16_t c = p.in(0, TN_U64), k = p.in(1, TN_U64);
+      p.out(p.add(TN_OP_PHILOX, TN_U32, c, k, uint32_t(word)));
+      Op op(TN_OPID_POINTWISE);
+      op.in(TN_U64, {n}).in(TN_U64, {n}).out(TN_U32, {n}).program(TN_KEY_PROGRAM, p);
+      std::vector<uint32_t> o(size_t(n) + 1, 5);
+      ASSERT_EQ(pack.run("cpu.pointwise.dense", op, {counter.data(), key.data(), o.data()}), TN_OK);
+      ASSERT_EQ(o.back(), 5u);
+      for (size_t i = 0; i < size_t(n); ++i) ASSERT_EQ(o[i], rounds(counter[i], key[i], word)) << word << ' ' << i;
+    }
+}
+
 }  // namespace
 }  // namespace tenon::test

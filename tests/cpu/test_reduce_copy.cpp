@@ -134,6 +134,19 @@ TEST_P(Reduce, empty_axes_give_the_identity) {
   float y[3] = {4, 4, 4}, x = 0;
   ASSERT_EQ(pack.run(kReduce, op, {&x, y}), TN_OK);
   EXPECT_EQ(y[2], 0.0f);
+  // Conjunctions of nothing are all ones, of any width; disjunctions zero.
+  const auto bits = [&](uint32_t monoid, uint32_t dtype) {
+    Op o(TN_OPID_REDUCE);
+    o.in(dtype, {0}).out(dtype, {}).ints(TN_KEY_AXES, {0}).i64(TN_KEY_MONOID, monoid);
+    uint64_t got = 0x5A5A5A5A5A5A5A5A;
+    EXPECT_EQ(pack.run(kReduce, o, {&x, &got}), TN_OK);
+    return dtype == TN_BOOL ? got & 0xFF : dtype == TN_I64 ? got : got & 0xFFFFFFFF;
+  };
+  EXPECT_EQ(bits(TN_MONOID_AND, TN_BOOL), 1u);
+  EXPECT_EQ(bits(TN_MONOID_OR, TN_BOOL), 0u);
+  EXPECT_EQ(bits(TN_MONOID_AND, TN_I32), 0xFFFFFFFFu);
+  EXPECT_EQ(bits(TN_MONOID_AND, TN_I64), ~uint64_t{0});
+  EXPECT_EQ(bits(TN_MONOID_OR, TN_I64), 0u);
 }
 TEST_P(Reduce, argmax_takes_the_first_of_equals_and_the_first_nan) {
   const auto arg = [&](uint32_t monoid, std::vector<float> x) {

@@ -2,7 +2,8 @@
 //
 // An image is brought, padded, into scratch of the worker where it is not there already in the right form; then a window
 // row of all channels is one run of memory, and a row of outputs is a small matrix product with the repacked weights.
-// The input gradient (stride 1) is the same product with dy for x and turned weights. The weight gradient adds products
+// The input gradient (stride 1) is the same product with dy for x and turned weights; where x has few channels, vectors
+// run over a whole window row of x instead, and windows are added up ("scatter"). The weight gradient adds products
 // of x's taps and dy, an image at a time, in a few sums of fixed cut: results do not depend on the number of threads.
 #include "backends/cpu/conv/conv.h"
 
@@ -33,6 +34,9 @@ struct ConvPlan : Plan {
   int64_t y_n = 0, y_h = 0, y_w = 0;                 // strides of the written image
   int64_t w_o = 0, w_c = 0, w_h = 0, w_w = 0;        // strides of the weights, in terms of this product
   bool bias = false, turned = false;
+  bool scatter = false;
+  int64_t x_height = 0, x_width = 0, x_top = 0, x_left = 0, sum_height = 0, sum_width = 0;  // of scatter: dx, and what windows reach
+  bool x_dense = false;
   double ns = 0;
   const ConvCode* code = nullptr;
   int64_t run() const { return kernel_w * in.pitch; }  // elements of a window row
@@ -41,8 +45,12 @@ struct ConvPlan : Plan {
   int64_t parts() const { return std::clamp<int64_t>(images, 1, kParts); }
   // dy of an image by groups of vectors: rows apart by more would crowd into a few sets of the cache.
   int64_t block() const { return form == kWeightGrad && padded() > kMostVectors * code->lanes ? out_h * out_w * kMostVectors * code->lanes : 0; }
-  int64_t scratch() const { return in.scratch() + dy.scratch() + block() + 16; }
-  int64_t packed() const { return form == kWeightGrad ? parts() * taps() * padded() : (taps() + 1) * padded(); }
+  bool sums_apart() const { return !x_dense || x_top || x_left || sum_height != x_height || sum_width != x_width; }
+  int64_t sum_line() const { return sum_width * outputs; }
+  int64_t reach() const { return kernel_w * outputs; }  // elements of dx that one window row touches
+  int64_t reach_padded() const { return (reach() + code->lanes - 1) / code->lanes * code->lanes; }
+  int64_t scratch() const { return in.scratch() + dy.scratch() + block() + (scatter ? sum_height * sum_line() : 0) + 16; }
+  int64_t packed() const { return scatter ? kernel_h * in.channels * reach_padded() : form == kWeightGrad ? parts() * taps() * padded() : (taps() + 1) * padded(); }
 };
 
 // The image in the form that the loops read: in place or in scratch.
@@ -82,16 +90,18 @@ void for_even(int64_t n, int64_t most, F f) {
     f(first, n * (k + 1) / pieces - first);
   }
 }
-// f(first output, vectors) over the padded outputs.
+// f(first, vectors) over [0, padded), a multiple of the vector's length.
 template <class F>
-void for_outputs(const ConvPlan& p, F f) {
+void for_vectors(const ConvPlan& p, int64_t padded, F f) {
   const int64_t lanes = p.code->lanes;
-  for (int64_t o = 0; o < p.padded();) {
-    const int64_t vectors = std::min<int64_t>(kMostVectors, (p.padded() - o) / lanes);
+  for (int64_t o = 0; o < padded;) {
+    const int64_t vectors = std::min<int64_t>(kMostVectors, (padded - o) / lanes);
     f(o, vectors);
     o += vectors * lanes;
   }
 }
+template <class F>
+void for_outputs(const ConvPlan& p, F f) { for_vectors(p, p.padded(), f); }
 
 // Weights as blocks of [kernel_h][kernel_w][channels][vectors * lanes], then the bias.
 void pack_weights(const ConvPlan& p, const float* w, const float* bias, float* to) {
@@ -139,6 +149,53 @@ tn_status launch_product(const tn_kernel_plan* base, const tn_launch* l) {
   return TN_OK;
 }
 
+// ---- input gradient by scatter: here `outputs` are x's channels, `in` is dy -------------------------------------------------
+// Weights as [kernel_h] blocks of [dy's channels][vectors * lanes] over the elements of a window row.
+void pack_reach(const ConvPlan& p, const float* w, float* to) {
+  for (int64_t k = 0; k < p.kernel_h; ++k)
+    for_vectors(p, p.reach_padded(), [&](int64_t first, int64_t vectors) {
+      for (int64_t c = 0; c < p.in.channels; ++c)
+        for (int64_t e = first; e < first + vectors * p.code->lanes; ++e)
+          *to++ = e < p.reach() ? w[c * p.w_c + (e % p.outputs) * p.w_o + k * p.w_h + (e / p.outputs) * p.w_w] : 0;
+    });
+}
+// A tile's rows are windows below each other, which share no element of one kernel row: none waits for another's store.
+void image_scatter(const ConvPlan& p, const float* dy, const float* packed, float* sum) {
+  const int64_t line = p.in.full_width * p.in.pitch, out = p.sum_line();
+  std::memset(sum, 0, size_t(p.sum_height * out) * 4);
+  for (int64_t k = 0; k < p.kernel_h; ++k)
+    for_vectors(p, p.reach_padded(), [&](int64_t first, int64_t vectors) {
+      const int64_t width = vectors * p.code->lanes;
+      const ConvTile t{1, p.in.channels, 0, 1, kRowGroup * line, line, 0, width, p.stride_h * out, std::min(width, p.reach() - first), nullptr, true};
+      const float* w = packed + p.in.channels * (k * p.reach_padded() + first);
+      for (int64_t j = 0; j < p.in.width; ++j)
+        for_even(p.in.height, p.code->rows[vectors], [&](int64_t i, int64_t rows) {
+          p.code->tile[vectors][rows](t, dy + i * line + j * p.in.pitch, w, sum + (i * p.stride_h + k) * out + j * p.stride_w * p.outputs + first);
+        });
+    });
+}
+// Views dy, w, dx.
+tn_status launch_scatter(const tn_kernel_plan* base, const tn_launch* l) {
+  const auto& p = plan_of<ConvPlan>(base);
+  const auto view = [&](uint32_t k) { return static_cast<float*>(l->views[k].host); };
+  float* work = view(p.n_views);
+  pack_reach(p, view(1), work);
+  for_pieces(p, p.images, [&](int64_t b, int64_t e, uint32_t worker) {
+    float* scratch = work + p.packed() + worker * p.scratch();
+    float* own = scratch + p.in.scratch();
+    for (int64_t n = b; n < e; ++n) {
+      float* dx = view(2) + n * p.y_n;
+      float* sum = p.sums_apart() ? own : dx;
+      image_scatter(p, bring(p.in, view(0), n, scratch), work, sum);
+      for (int64_t i = 0; sum != dx && i < p.x_height; ++i)
+        for (int64_t j = 0; j < p.x_width; ++j)
+          std::memcpy(dx + i * p.y_h + j * p.y_w, sum + (i + p.x_top) * p.sum_line() + (j + p.x_left) * p.outputs, size_t(p.outputs) * 4);
+    }
+  });
+  return TN_OK;
+}
+
+// ---- weight gradient ---------------------------------------------------------------------------------------------------
 const float* bring_block(const ConvPlan& p, const float* dy, int64_t dy_h, int64_t dy_w, int64_t width, float* block) {
   for (int64_t i = 0; i < p.out_h; ++i)
     for (int64_t j = 0; j < p.out_w; ++j) std::memcpy(block + (i * p.out_w + j) * width, dy + i * dy_h + j * dy_w, size_t(width) * 4);
@@ -216,6 +273,13 @@ Pair pair_attr(const tn_op& op, uint32_t key, int64_t fallback) {
   return {v[0], v[1]};
 }
 
+// Whether vectors over window rows need clearly fewer products than vectors over channels.
+bool scatter_pays(const ConvPlan& p, const tn_type& y) {
+  const double taps = double(p.kernel_h * p.kernel_w * p.in.channels), lanes = double(p.code->lanes);
+  const double direct = double(p.x_height * p.x_width) * taps * double(p.padded()) / lanes;
+  const double windows = double(y.dim[2] * y.dim[3] * p.kernel_h) * double(p.reach_padded()) / lanes;
+  return windows * double(p.in.channels + 6) < 0.9 * direct;
+}
 // Reads the op into a plan; allocates nothing.
 void read_plan(Form form, const tn_op& op, ConvPlan& p) {
   const tn_type &x = op.type[form == kInputGrad ? 2 : 0], &w = op.type[form == kWeightGrad ? 2 : 1], &y = op.type[form == kForward ? 3 : form == kInputGrad ? 0 : 1];
@@ -229,7 +293,15 @@ void read_plan(Form form, const tn_op& op, ConvPlan& p) {
   p.stride_h = stride.h, p.stride_w = stride.w;
   const int64_t top = back ? p.kernel_h - 1 - lo.h : lo.h, left = back ? p.kernel_w - 1 - lo.w : lo.w;
   const int64_t height = back ? x.dim[2] + p.kernel_h - 1 : x.dim[2] + lo.h + hi.h, width = back ? x.dim[3] + p.kernel_w - 1 : x.dim[3] + lo.w + hi.w;
-  pad(p.in, top, left, height, width, p.in.channels);
+  if (back) {
+    p.x_height = x.dim[2], p.x_width = x.dim[3], p.x_top = lo.h, p.x_left = lo.w;
+    p.sum_height = std::max((y.dim[2] - 1) * stride.h + p.kernel_h, x.dim[2] + lo.h);
+    p.sum_width = std::max((y.dim[3] - 1) * stride.w + p.kernel_w, x.dim[3] + lo.w);
+    p.x_dense = (x.dim[3] == 1 || x.stride[3] == x.dim[1]) && (x.dim[2] == 1 || x.stride[2] == x.dim[1] * x.dim[3]);
+    p.scatter = stride.h != 1 || stride.w != 1 || top < 0 || left < 0 || scatter_pays(p, y);
+  }
+  if (p.scatter) pad(p.in, 0, 0, y.dim[2], y.dim[3], p.in.channels);
+  else pad(p.in, top, left, height, width, p.in.channels);
   if (form == kWeightGrad) {
     p.dy = image_of(y);
     const bool in_place = channels_next(y) && p.padded() == p.outputs;
@@ -240,8 +312,14 @@ void read_plan(Form form, const tn_op& op, ConvPlan& p) {
     p.bias = form == kForward && op.type[2].dtype != 0;
   }
 }
+double estimate_scatter(const ConvPlan& p) {
+  const double vectors = double(p.reach_padded()) / double(p.code->lanes), windows = double(p.images * p.in.height * p.in.width * p.kernel_h);
+  const double rows = double(std::min(p.in.height, p.code->rows[vectors > 1 ? 2 : 1])), sums = double(p.images * p.sum_height * p.sum_line());
+  return 500 + windows * vectors * (double(p.in.channels) / 4.0 + 0.8) + windows * vectors / rows * 8 + sums * (p.sums_apart() ? 0.3 : 0.1) + double(p.packed()) * 2;
+}
 // One thread: multiplications, tiles, bytes. Rates of AVX-512 cores, other sets by their lanes.
 double estimate(const ConvPlan& p) {
+  if (p.scatter) return estimate_scatter(p);
   const double lanes = double(p.code->lanes), pixels = double(p.images * p.out_h * p.out_w), vectors = double(p.padded()) / lanes;
   const double steps = pixels * double(p.taps()) * vectors, rate = lanes >= 16 ? 4.3 : 4.0;
   const double vec = std::min(2.0, vectors);
@@ -258,15 +336,13 @@ template <Form kForm>
 tn_status supports(tn_instance* self, const tn_device_ref*, const tn_op* op, tn_support* out, tn_diag* diag) {
   for (uint32_t i : {0u, 1u, uint32_t{op->n_in}})
     if (op->type[i].rank != 4) return decline(out, diag, 1, "cpu.conv2d: rank %u\nwhy: images are [N, C, H, W]\ntry: four axes", op->type[i].rank);
-  const Pair dilation = pair_attr(*op, TN_KEY_DILATIONS, 1), stride = pair_attr(*op, TN_KEY_STRIDES, 1), lo = pair_attr(*op, TN_KEY_LO, 0), hi = pair_attr(*op, TN_KEY_HI, 0);
+  const Pair dilation = pair_attr(*op, TN_KEY_DILATIONS, 1), lo = pair_attr(*op, TN_KEY_LO, 0), hi = pair_attr(*op, TN_KEY_HI, 0);
   if (attr_i64(*op, TN_KEY_GROUPS, 1) != 1 || dilation.h != 1 || dilation.w != 1)
     return decline(out, diag, 2, "cpu.conv2d: groups or dilation\nwhy: one group and dilation 1 are taken\ntry: another kernel");
-  if (kForm == kInputGrad && (stride.h != 1 || stride.w != 1)) return decline(out, diag, 3, "cpu.conv2d_input_grad: stride %lld\nwhy: 1 is taken\ntry: another kernel", static_cast<long long>(stride.h));
   if (lo.h < 0 || lo.w < 0 || hi.h < 0 || hi.w < 0) return decline(out, diag, 4, "cpu.conv2d: negative padding\nwhy: images are not cropped\ntry: slice first");
   ConvPlan p;
   p.code = &conv_code(self_of(self).isa);
   read_plan(kForm, *op, p);
-  if (kForm == kInputGrad && (p.in.top < 0 || p.in.left < 0)) return decline(out, diag, 5, "cpu.conv2d_input_grad: padding wider than the kernel\nwhy: dy would be cropped\ntry: another kernel");
   if (kForm != kWeightGrad && !channels_next(op->type[op->n_in])) return decline(out, diag, 6, "cpu.conv2d: the output is not channels-last\nwhy: vectors run over channels\ntry: a channels-last input");
   for (uint32_t i = 0; i < uint32_t{op->n_in} + op->n_out; ++i)
     if (op->type[i].dtype != 0 && (element_count(op->type[i]) == 0 || (op->type[i].rank == 1 && !row_major(op->type[i]))))
@@ -278,7 +354,10 @@ tn_status supports(tn_instance* self, const tn_device_ref*, const tn_op* op, tn_
 }
 template <Form kForm>
 tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, const tn_kernel_plan** out, tn_diag* diag) {
-  return make_plan<ConvPlan>(self, op, out, diag, kForm == kWeightGrad ? launch_weight_grad : launch_product, [&](ConvPlan& p) -> tn_status {
+  ConvPlan form;
+  form.code = &conv_code(self_of(self).isa);
+  read_plan(kForm, *op, form);
+  return make_plan<ConvPlan>(self, op, out, diag, kForm == kWeightGrad ? launch_weight_grad : form.scatter ? launch_scatter : launch_product, [&](ConvPlan& p) -> tn_status {
     p.code = &conv_code(p.instance->isa);
     read_plan(kForm, *op, p);
     p.ns = estimate(p);

@@ -22,7 +22,7 @@ BlockFn find_compare_select(Isa, uint32_t compare);
 // Comparisons of any type to bool, SELECT by element size, and all opcodes of integers and bool.
 BlockFn find_plain_op(Isa, uint32_t opcode, uint32_t dtype);
 BlockFn find_cast(Isa, uint32_t from, uint32_t to);
-BlockFn find_philox(uint32_t word);
+BlockFn find_philox(Isa, uint32_t word);
 
 // Copies past the caches (dst 64-byte aligned, bytes a multiple of 64); call stream_fence() after the last.
 void stream_copy(Isa, void* dst, const void* src, int64_t bytes);

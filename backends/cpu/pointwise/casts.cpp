@@ -177,36 +177,5 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::cpu {
 BlockFn find_cast(Isa isa, uint32_t from, uint32_t to) { return TENON_CPU_PICK(isa, cast_fn)(from, to); }
 
-namespace {
-// Philox4x32-10 (Salmon et al. 2011): counter (lo, hi, 0, 0), key (lo, hi).
-void philox(uint64_t counter, uint64_t key, uint32_t out[4]) {
-  uint32_t c[4] = {uint32_t(counter), uint32_t(counter >> 32), 0, 0}, k0 = uint32_t(key), k1 = uint32_t(key >> 32);
-  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
-    const uint64_t p0 = uint64_t{0xD2511F53u} * c[0], p1 = uint64_t{0xCD9E8D57u} * c[2];
-    const uint32_t next[4] = {uint32_t(p1 >> 32) ^ c[1] ^ k0, uint32_t(p1), uint32_t(p0 >> 32) ^ c[3] ^ k1, uint32_t(p0)};
-    std::memcpy(c, next, sizeof c);
-  }
-  std::memcpy(out, c, sizeof c);
-}
-template <int kWord>
-void philox_word(void* dst, const void* a, const void* b, const void*, const void*, int64_t n) {
-  auto* counter = static_cast<const uint64_t*>(a);
-  auto* key = static_cast<const uint64_t*>(b);
-  for (int64_t i = 0; i < n; ++i) {
-    uint32_t words[4];
-    philox(counter[i], key[i], words);
-    static_cast<uint32_t*>(dst)[i] = words[kWord];
-  }
-}
-}  // namespace
-BlockFn find_philox(uint32_t word) {
-  switch (word) {
-    case 0: return philox_word<0>;
-    case 1: return philox_word<1>;
-    case 2: return philox_word<2>;
-    case 3: return philox_word<3>;
-    default: return nullptr;
-  }
-}
 }  // namespace tenon::cpu
 #endif

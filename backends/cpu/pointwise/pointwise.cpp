@@ -216,9 +216,9 @@ void estimate(tn_instance* self, const tn_op& op, const tn_program& p, double ns
   for (int i = 0; i < p.n_inst; ++i) {
     const uint32_t c = p.inst[i].op;
     const bool hard = c >= TN_OP_EXP && c <= TN_OP_ERF;
-    work += c <= TN_OP_INDEX ? 0 : c == TN_OP_POW || c == TN_OP_REM || c == TN_OP_ATAN2 || c == TN_OP_PHILOX ? 8 : hard ? 0.4 : 0.04;
+    work += c <= TN_OP_INDEX ? 0 : c == TN_OP_POW || c == TN_OP_REM || c == TN_OP_ATAN2 ? 8 : c == TN_OP_PHILOX ? 3 : hard ? 0.35 : 0.025;
   }
-  const double rate = n * work + (bytes > 1 << 20 ? bytes / 12 : bytes / 60) + n * ns_per_gather;
+  const double rate = n * work + (bytes > 1 << 20 ? bytes / 20 : bytes / 60) + n * ns_per_gather;
   out->est_ns = 10 + (rate > 60000 ? rate / self_of(self).threads : rate);
   out->confidence = 0.5f;
   out->bytes = uint64_t(bytes);

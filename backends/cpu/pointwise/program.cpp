@@ -18,7 +18,7 @@ BlockFn find_code(Isa isa, const tn_inst& i, uint32_t from) {
   switch (i.op) {
     case TN_OP_CAST: return find_cast(isa, from, i.type);
     case TN_OP_SELECT: return find_plain_op(isa, i.op, i.type);
-    case TN_OP_PHILOX: return find_philox(i.c);
+    case TN_OP_PHILOX: return find_philox(isa, i.c);
     default: break;
   }
   if (is_compare(i.op) || i.op == TN_OP_ISNAN) return find_plain_op(isa, i.op, from);
@@ -46,9 +46,10 @@ double cost_of(const tn_inst& i, uint32_t from) {
   const bool f32 = i.type == TN_F32;
   switch (i.op) {
     case TN_OP_INPUT: case TN_OP_CONST: return 0;
-    case TN_OP_POW: case TN_OP_ATAN2: case TN_OP_REM: case TN_OP_PHILOX: return 8;
+    case TN_OP_POW: case TN_OP_ATAN2: case TN_OP_REM: return 8;
+    case TN_OP_PHILOX: return 3;
     case TN_OP_EXP: case TN_OP_EXPM1: case TN_OP_LOG: case TN_OP_LOG1P: case TN_OP_SIN: case TN_OP_COS: case TN_OP_TANH:
-    case TN_OP_ATAN: case TN_OP_ERF: return f32 ? 0.4 : 12;
+    case TN_OP_ATAN: case TN_OP_ERF: return f32 ? 0.35 : 12;
     case TN_OP_DIV: case TN_OP_SQRT: case TN_OP_RSQRT: return f32 ? 0.1 : 0.5 * width;
     case TN_OP_CAST: return 0.08 * std::max(width, double(element_size(from)) / 4);
     default: return 0.04 * width;

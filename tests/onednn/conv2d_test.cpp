@@ -78,6 +78,10 @@ void expect_forward(const Geometry& g, uint32_t dtype, Order order, bool with_bi
   x.fill(1), w.fill(2), bias.fill(3);
   const Call call{"onednn.conv2d", TN_OPID_CONV2D, {&x, &w, with_bias ? &bias : &none}, {&y}, g.attrs(), {}, 0};
   tn_diag diag{};
+  if (dtype == TN_BF16 && g.c / g.groups < 16) {  // there a NaN would leave its window: the kernel says so
+    ASSERT_EQ(Plugin::with_threads(threads).run(call, &diag), TN_E_UNSUPPORTED);
+    return;
+  }
   ASSERT_EQ(Plugin::with_threads(threads).run(call, &diag), TN_OK) << diag.msg;
   Sums sums(g.y_dims());
   g.products([&](const Dims& xi, const Dims& wi, const Dims& yi) { sums.at(yi) += x.at(xi) * w.at(wi); });

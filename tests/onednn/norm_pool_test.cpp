@@ -87,6 +87,11 @@ TEST(OnednnAvgPool2d, grad_spreads_each_output_over_its_window) {
     Call call{"onednn.avg_pool2d_grad", TN_OPID_AVG_POOL2D_GRAD, {&dy}, {&dx}, p.attrs(), {}, 0};
     call.attrs.set(TN_KEY_DIMS, p.x);
     tn_diag diag{};
+    const bool overlap = p.strides[0] < p.kernel[0] || p.strides[1] < p.kernel[1];
+    if (dtype == TN_BF16 && overlap) {  // shares of several windows would be summed in bf16: the kernel says so
+      ASSERT_EQ(Plugin::with_threads(2).run(call, &diag), TN_E_UNSUPPORTED);
+      return;
+    }
     ASSERT_EQ(Plugin::with_threads(2).run(call, &diag), TN_OK) << diag.msg;
     Tensor sums(TN_F32, p.x);
     dy.each([&](const Dims& i) {

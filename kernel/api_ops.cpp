@@ -308,8 +308,8 @@ tn_status tn_why(tn_runtime* rt, const tn_spec* spec, tn_candidate* out, uint32_
 }
 
 tn_status tn_why_plan(tn_plan* p, uint32_t step, tn_candidate* out, uint32_t stride, uint32_t cap, uint32_t* out_n, tn_diag* diag) {
-  if (step >= p->decisions.size()) return fail(diag, TN_E_ARG, id(kOp, 128), "no such decision\nwhy: index %u of %zu\ntry: stay below the count", step, p->decisions.size());
-  show(p->decisions[step], out, stride, cap, out_n);
+  if (step >= p->decisions->size()) return fail(diag, TN_E_ARG, id(kOp, 128), "no such decision\nwhy: index %u of %zu\ntry: stay below the count", step, p->decisions->size());
+  show((*p->decisions)[step], out, stride, cap, out_n);
   return TN_OK;
 }
 

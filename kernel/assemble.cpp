@@ -182,7 +182,7 @@ class Assembler {
   void record(const Decision& decision) {
     DecisionRows rows;
     for (const DecisionRow& r : decision.rows) rows.push_back(r.shown);
-    plan_->decisions.push_back(std::move(rows));
+    plan_->decisions->push_back(std::move(rows));
     if (decision.has_winner && decision.rows[0].kernel) plan_->est_ns += decision.est_ns;
   }
 
@@ -298,12 +298,25 @@ tn_status intern_outputs(Runtime& rt, tn_plan* plan, tn_diag* diag) {
   return TN_OK;
 }
 
+// A plan copied from an earlier one of the same class of shapes; nullptr when there is none.
+tn_plan* from_class(Runtime& rt, const Request& request, const std::string& key, tn_diag* diag) {
+  if (key.empty()) return nullptr;
+  std::vector<tn_type> types;
+  if (infer_concrete(*request.op, *request.attrs, request.in, request.push_bytes, 0, request.n_out, &types, rt.ops(), diag)) return nullptr;
+  PlanHolder holder{rt.class_plans().copy_for(key, types)};
+  if (!holder.plan || intern_outputs(rt, holder.plan, diag)) return nullptr;
+  return holder.take();
+}
+
 tn_status make_on_device(Runtime& rt, const Request& request, tn_plan** out, tn_diag* diag) {
+  const std::string class_key = ClassPlans::key_of(request);
+  if ((*out = from_class(rt, request, class_key, diag))) return TN_OK;
   PlanHolder holder{new tn_plan};
   tn_plan* plan = holder.plan;
   plan->runtime = &rt;
   plan->device = request.device;
   plan->push_bytes = request.push_bytes;
+  plan->attrs = request.attrs;
   plan->n_in = static_cast<uint32_t>(request.in.size());
   std::vector<Place> in(request.in.size()), results;
   for (size_t i = 0; i < in.size(); ++i) {
@@ -321,6 +334,7 @@ tn_status make_on_device(Runtime& rt, const Request& request, tn_plan** out, tn_
     if (o.place.kind == Place::TypeOnly) return fail(diag, TN_E_ARG, id(kOp, 123), "%s returns operand %u, which was given by type alone\nwhy: its data is the result\ntry: pass the tensor", request.op->name.c_str(), o.place.index);
   if (tn_status s = check_type_only(*plan, request, diag)) return s;
   if (tn_status s = intern_outputs(rt, plan, diag)) return s;
+  rt.class_plans().offer(class_key, plan);
   *out = holder.take();
   return TN_OK;
 }
@@ -331,6 +345,7 @@ KernelUse::~KernelUse() {
   if (!plan) return;
   device->runtime->wait_device(device);  // launches of this plan may still run
   info->retire(plugin->instance, &device->ref_for(plugin), plan);
+  plugin->live_kernels.fetch_sub(1, std::memory_order_relaxed);
 }
 
 tn_status make_plan(Runtime& rt, const Request& asked, tn_plan** out, tn_diag* diag) {

@@ -80,7 +80,7 @@ class Reverse {
     std::vector<uint32_t> seed(node.out.size()), result(node.in.size(), TN_NONE);
     for (uint32_t v : node.in) types.push_back(v == TN_NONE ? tn_type{} : g_->values[v].type);
     const size_t n_in = types.size();
-    for (uint32_t v : node.out) types.push_back(g_->values[v].type);
+    for (uint32_t v : node.out) types.push_back(v == TN_NONE ? tn_type{} : g_->values[v].type);
     for (size_t i = 0; i < seed.size(); ++i) seed[i] = cotangent(node.out[i]);
     uint64_t need = 0;
     for (uint32_t i = 0; i < n_in; ++i)
@@ -169,7 +169,7 @@ tn_status expand_into(tn_builder* g, const OpEntry& op, const AttrRef& attrs, ui
   const size_t n_in = types.size();
   std::vector<tn_type> out_types;
   if (!out.empty() && out[0] != TN_NONE) {
-    for (uint32_t v : out) out_types.push_back(g->values[v].type);
+    for (uint32_t v : out) out_types.push_back(v == TN_NONE ? tn_type{} : g->values[v].type);  // an optional output may be absent
   } else {
     if (tn_status s = infer_concrete(op, *attrs, types, push_bytes, math_flags, static_cast<uint32_t>(result.size()), &out_types, g->runtime.ops(), diag)) return s;
   }

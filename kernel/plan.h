@@ -65,6 +65,7 @@ struct tn_plan {
   tenon::kernel::Runtime* runtime = nullptr;
   tenon::kernel::Device* device = nullptr;
   uint32_t n_in = 0, n_out = 0, push_bytes = 0;
+  tenon::kernel::AttrRef attrs;     // kept: caches name attribute sets by address
 
   // The common case: one kernel, its operands are whole inputs and outputs. source[v] < n_in: input, else output.
   const tn_kernel_plan* simple = nullptr;
@@ -80,7 +81,7 @@ struct tn_plan {
   std::vector<tenon::kernel::TempInfo> temps;
   std::vector<tn_tensor*> constants;          // owned
   std::vector<uint32_t> in_types;             // ids it was prepared for
-  std::vector<tenon::kernel::DecisionRows> decisions;
+  std::shared_ptr<std::vector<tenon::kernel::DecisionRows>> decisions = std::make_shared<std::vector<tenon::kernel::DecisionRows>>();
   // Runs on another device than asked: inputs and results are moved. Null when not.
   tenon::kernel::Device* asked = nullptr;
   std::string fallback_cause;

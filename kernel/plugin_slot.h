@@ -29,10 +29,11 @@ struct PluginSlot {
   tn_plugin_entry entry{};            // the verdict; entry.code 0 = in use
   HostContext context;
   tn_host host{};                     // filled by Runtime::add_slot
-  std::shared_ptr<void> library;      // keeps the file mapped; empty for linked plugins
+  std::shared_ptr<void> library;      // keeps the file mapped, and the table copy alive
   const tn_plugin* table = nullptr;   // validated by the loader: size, abi, required entries, pairs that belong together
   tn_instance* instance = nullptr;    // after open()
   bool attached = false;
+  std::atomic<int64_t> live_kernels{0};  // prepared kernels not yet retired
 };
 
 }  // namespace tenon::kernel

@@ -107,6 +107,7 @@ tn_status Runtime::attach(PluginSlot* slot, tn_diag* diag) {
   if (tn_status s = candidates_.add(slot, diag)) return abandon(s);
   if (tn_status s = add_devices(slot, diag)) return abandon(s);
   slot->attached = true;
+  drop_plans();  // new candidates: choices are made anew
   epoch_.fetch_add(1);
   return TN_OK;
 }
@@ -151,25 +152,24 @@ tn_status Runtime::detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) 
       if (info.in_use) return fail(diag, TN_E_BUSY, id(kState, 8), "plugin %s is in use\nwhy: %llu bytes of tensors live on %s\ntry: release them first", slot->entry.id, static_cast<unsigned long long>(info.in_use), d->name);
     }
   epoch_.fetch_add(1);
+  drop_plans();
+  std::vector<tn_queue*> queues;
   {
-    std::lock_guard plans(plan_mutex_);
-    for (auto& [key, plan] : plans_) release_plan(plan);
-    plans_.clear();
-    kernels_.clear();
+    std::lock_guard lock(queue_mutex_);
+    for (auto& q : queues_)
+      if (q && q->dev_queue) queues.push_back(q.get());
   }
-  {
-    std::lock_guard queues(queue_mutex_);
-    for (auto& q : queues_) {
-      if (!q) continue;
-      clear_cache(q.get());
-      if (q->device->plugin != slot) continue;
-      close_queue(q.get());
-      q->pool.reset();
-      q.reset();
+  for (tn_queue* q : queues) clear_cache(q);  // other threads must not use the plugin any more: the caller's promise
+  if (slot->live_kernels.load())
+    return fail(diag, TN_E_BUSY, id(kState, 8), "plugin %s is in use\nwhy: %lld prepared kernels are held by plans\ntry: release the plans first", slot->entry.id, static_cast<long long>(slot->live_kernels.load()));
+  for (tn_queue* q : queues)
+    if (q->device->plugin == slot) {
+      close_queue(q);
+      q->pool->trim();
     }
-  }
   uint32_t live = 0;
   if (tn_status s = slot->table->quiesce(slot->instance, timeout_ns, &live, diag)) return s;
+  if (live) return fail(diag, TN_E_BUSY, id(kState, 8), "plugin %s is in use\nwhy: it counts %u live objects\ntry: release tensors and plans first", slot->entry.id, live);
   candidates_.remove(slot);
   for (Device* d : devices())
     if (d->plugin == slot) {
@@ -248,10 +248,21 @@ void Runtime::pin(uint32_t op, uint32_t device, const char* kernel) {
     std::lock_guard lock(plan_mutex_);
     if (kernel) pins_[{op, device}] = kernel;
     else pins_.erase({op, device});
-    for (auto& [key, plan] : plans_) release_plan(plan);
-    plans_.clear();
   }
+  drop_plans();
   epoch_.fetch_add(1);
+}
+
+void Runtime::drop_plans() {
+  std::unordered_map<std::string, tn_plan*> plans;  // released outside the lock: the last reference retires kernels
+  std::unordered_map<std::string, KernelRef> kernels;
+  {
+    std::lock_guard lock(plan_mutex_);
+    plans.swap(plans_);
+    kernels.swap(kernels_);
+  }
+  for (auto& [key, plan] : plans) release_plan(plan);
+  class_plans_.clear();
 }
 
 std::string Runtime::tune_key(const Request& request, const char* kernel) {
@@ -294,6 +305,7 @@ tn_status Runtime::prepare_kernel(const KernelRow& row, Device* device, const Re
     use->plan = nullptr;
     return s;
   }
+  row.plugin->live_kernels.fetch_add(1, std::memory_order_relaxed);
   std::unordered_map<std::string, KernelRef> old;  // retired outside the lock
   {
     std::lock_guard lock(plan_mutex_);
@@ -342,12 +354,12 @@ tn_queue* Runtime::queue(uint32_t id) {
 }
 
 tn_status Runtime::thread_queue(Device* device, tn_queue** out, tn_diag* diag) {
+  if (device->verdict) return fail(diag, TN_E_UNAVAILABLE, id(kDevice, 1), "device %s cannot be used\nwhy: %.100s\ntry: `tenon devices` lists usable ones", device->name, device->cause);
   for (const ThreadQueues::Row& row : t_queues.rows)
     if (row.serial == serial_ && row.device == device->index && !row.owner.expired()) {
       *out = row.queue;
       return TN_OK;
     }
-  if (device->verdict) return fail(diag, TN_E_UNAVAILABLE, id(kDevice, 1), "device %s cannot be used\nwhy: %.100s\ntry: `tenon devices` lists usable ones", device->name, device->cause);
   std::erase_if(t_queues.rows, [](const ThreadQueues::Row& row) { return row.owner.expired(); });
   tn_queue* q = nullptr;
   {
@@ -413,9 +425,7 @@ tn_status Runtime::shut_down(uint64_t timeout_ns, tn_diag* diag) {
       if (!q->inline_work) wait_queue(q.get(), q->submitted.load(), timeout_ns, &ignored);
       clear_cache(q.get());
     }
-  for (auto& [key, plan] : plans_) release_plan(plan);
-  plans_.clear();
-  kernels_.clear();
+  drop_plans();
   for (auto& q : queues)
     if (q) {
       if (q->dev_queue) close_queue(q.get());

@@ -16,6 +16,7 @@
 
 #include "kernel/attr_table.h"
 #include "kernel/candidates.h"
+#include "kernel/class_plans.h"
 #include "kernel/device.h"
 #include "kernel/op_table.h"
 #include "kernel/plan.h"
@@ -74,11 +75,13 @@ class Runtime {
   // ---- choosing and plans ----
   std::string pinned(uint32_t op, uint32_t device);
   void pin(uint32_t op, uint32_t device, const char* kernel);
+  void drop_plans();                               // empties the shared caches
   std::string tune_key(const Request& request, const char* kernel);
   tn_status prepare_kernel(const KernelRow& row, Device* device, const Request& request, const KernelOp& op, KernelRef* out, tn_diag* diag);
   tn_plan* find_plan(const std::string& key);      // one reference, or nullptr
   void keep_plan(const std::string& key, tn_plan* plan);
   size_t plan_count();
+  ClassPlans& class_plans() { return class_plans_; }
 
   // ---- queues ----
   tn_queue* queue(uint32_t id);                     // nullptr when gone
@@ -115,6 +118,7 @@ class Runtime {
   std::unordered_map<std::string, tn_plan*> plans_;
   std::unordered_map<std::string, KernelRef> kernels_;
   std::map<std::pair<uint32_t, uint32_t>, std::string> pins_;
+  ClassPlans class_plans_;
 
   std::mutex queue_mutex_;
   std::vector<std::unique_ptr<tn_queue>> queues_;   // index = id - 1; empty slots are reused

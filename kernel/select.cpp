@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "kernel/dims.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
 #include "kernel/type_table.h"
@@ -159,8 +160,8 @@ class Chooser {
           return s;
         }
         set_why(&row, TN_WHY_REFUSED, inner.msg);
-      } else if (!usable()) {
-        row.shown.est_ns = 1;
+      } else if (!usable() && depth_ == 0) {
+        row.shown.est_ns = 1;  // nobody else to compare with; as a part of something else its cost counts
         row.shown.source = TN_FROM_GUESS;
       } else {
         const double ns = cost_of_parts(&inner);
@@ -190,6 +191,17 @@ class Chooser {
     return TN_OK;
   }
 
+  // Views cost nothing, unless the strides admit none: then the op's expansion copies.
+  static bool is_view(const Request& part, const std::vector<tn_type>& outs) {
+    if (!part.op->def->view || part.op->derived()) return false;
+    const OpView seen(*part.op, *part.attrs, part.in, outs, part.push_bytes, 0);
+    ConcreteDims numbers;
+    const tn_dims table = numbers.table();
+    int64_t offset = 0;
+    tn_diag ignored{};
+    return part.op->def->view(part.op->def->ctx, &seen.op(), &table, &offset, &ignored) != TN_E_UNSUPPORTED;
+  }
+
   // Sum over live nodes of the best candidate of each; -1 when some part has none.
   double cost_of_parts(tn_diag* diag) {
     const tn_builder& g = *out_->expansion;
@@ -198,7 +210,6 @@ class Chooser {
     for (size_t n = 0; n < g.nodes.size(); ++n) {
       if (!live[n]) continue;
       const Node& node = g.nodes[n];
-      if (node.op->def->view && !node.op->derived()) continue;
       Request part;
       part.op = node.op;
       part.attrs = node.attrs;
@@ -208,6 +219,7 @@ class Chooser {
       for (uint32_t v : node.in) part.in.push_back(v == TN_NONE ? tn_type{} : g.values[v].type);
       std::vector<tn_type> outs;
       for (uint32_t v : node.out) outs.push_back(g.values[v].type);
+      if (is_view(part, outs)) continue;
       Decision inner;
       if (decide(rt_, part, outs, &inner, depth_ + 1, diag) != TN_OK) return -1;
       if (!inner.has_winner) {

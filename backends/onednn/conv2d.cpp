@@ -10,6 +10,8 @@ namespace {
 
 using Tag = dnnl::memory::format_tag;
 
+constexpr int64_t kFewChannels = 16;  // of a group
+
 // The three tensors of a convolution whichever of them is the output, and the geometry.
 struct Problem {
   const tn_type *x = nullptr, *w = nullptr, *y = nullptr, *bias = nullptr;
@@ -50,7 +52,7 @@ Problem assign(const tn_op& op, Direction direction) {
   return p;
 }
 
-tn_status check_types(const tn_instance& self, const tn_op& op, const Problem& p, tn_diag* diag) {
+tn_status check_types(const tn_instance& self, const tn_op& op, const Problem& p, Direction direction, tn_diag* diag) {
   const uint32_t dtype = p.x->dtype;
   if (dtype != TN_F32 && dtype != TN_BF16) return refuse(diag, "element type number %lld; f32 and bf16 are taken", dtype);
   if (p.w->dtype != dtype || p.y->dtype != dtype || (p.bias != nullptr && p.bias->dtype != dtype)) {
@@ -59,6 +61,10 @@ tn_status check_types(const tn_instance& self, const tn_op& op, const Problem& p
   if (dtype == TN_BF16 && !self.bf16) return refuse(diag, "bf16 needs AVX-512 here");
   if (dtype == TN_BF16 && (op.math_flags & TN_MATH_SUBNORMAL)) {
     return refuse(diag, "bf16 units flush subnormals, and they are demanded");
+  }
+  // For few channels the matrix units' kernel multiplies neighbours of a window by 0: a NaN or Inf there would leak in.
+  if (dtype == TN_BF16 && direction == Direction::Forward && p.w->rank == 4 && p.w->dim[1] < kFewChannels) {
+    return refuse(diag, "%lld input channels a group in bf16: NaN and Inf would leave their windows", p.w->dim[1]);
   }
   for (const tn_type* t : {p.x, p.w, p.y}) {
     if (t->rank != 4) return refuse(diag, "an operand of rank %lld; 4 is taken", t->rank);
@@ -98,7 +104,9 @@ Cost cost_of(const tn_instance& self, const Problem& p) {
   // A row-major activation is read, reordered, and read again.
   c.bytes = activations * (is_channels_last(*p.x) ? 1 : 3) + static_cast<double>(element_count(*p.w)) * width * 3;
   c.rate = p.x->dtype == TN_F32 ? self.f32_rate : self.bf16_rate / 2;
-  const auto lanes = static_cast<double>(std::min(p.in_channels(), p.out_channels()) / p.groups);
+  // With one input channel oneDNN takes the output's channels as lanes; measured, that is an eighth as good.
+  const int64_t narrow = p.in_channels() == 1 ? p.out_channels() / 8 : std::min(p.in_channels(), p.out_channels()) / p.groups;
+  const auto lanes = static_cast<double>(narrow);
   c.rate *= std::min(0.9, 0.15 + lanes / 16);
   c.single_ns = 2 * kCallNs + c.flops / c.rate + c.bytes / self.copy_rate;
   return c;
@@ -107,7 +115,7 @@ Cost cost_of(const tn_instance& self, const Problem& p) {
 tn_status supports(tn_instance* self, const tn_op* op, Direction direction, tn_support* out, tn_diag* diag) {
   if (tn_status s = check_common(*op, diag); s < 0) return s;
   const Problem p = assign(*op, direction);
-  if (tn_status s = check_types(*self, *op, p, diag); s < 0) return s;
+  if (tn_status s = check_types(*self, *op, p, direction, diag); s < 0) return s;
   if (tn_status s = check_geometry(p, diag); s < 0) return s;
   const Cost c = cost_of(*self, p);
   const int threads = useful_threads(*self, c.single_ns);

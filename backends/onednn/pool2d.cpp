@@ -62,6 +62,9 @@ double single_ns(const tn_instance& self, const Problem& p) {
 tn_status supports(tn_instance* self, const tn_op* op, bool grad, tn_support* out, tn_diag* diag) {
   const Problem p = parse(*op, grad);
   if (tn_status s = check(*self, *op, p, diag); s < 0) return s;
+  if (grad && p.x->dtype == TN_BF16 && (p.kernel[0] > p.strides[0] || p.kernel[1] > p.strides[1])) {
+    return refuse(diag, "windows overlap: their shares would be summed in bf16");
+  }
   const double ns = single_ns(*self, p);
   const int threads = useful_threads(*self, ns);
   const auto flops = static_cast<double>(element_count(*p.y) * p.kernel[0] * p.kernel[1]);

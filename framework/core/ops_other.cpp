@@ -187,15 +187,10 @@ void sgd_step_(Tensor& p, const Tensor& g, Tensor& buffer, double lr, double mom
                bool nesterov, Where where) {
   require_defined(p, "sgd_step", "p", where);
   require_defined(g, "sgd_step", "g", where);
-  if (!buffer.defined()) {  // without momentum there is no second result to ask the op for
-    const Tensor decayed = weight_decay != 0 ? add(g, mul(Operand(p, where), Operand(weight_decay, where)), where) : g;
-    p.sub_(mul(Operand(decayed, where), Operand(lr, where)), where);
-    return;
-  }
   const DType c = compute_type(p.dtype());
   const uint64_t push[5] = {scalar_bits(c, lr), scalar_bits(c, momentum), scalar_bits(c, weight_decay), scalar_bits(c, dampening),
                             scalar_bits(c, nesterov ? 1 : 0)};
-  TensorImpl* out[2] = {p.impl(), buffer.impl()};
+  TensorImpl* out[2] = {p.impl(), buffer.defined() ? buffer.impl() : nullptr};  // no momentum: no second result
   run_args(TN_OPID_SGD_STEP, {{&p, &g, &buffer}, nullptr, push, 5, 2, 2}, where, out, true);
 }
 void adam_step_(Tensor& p, const Tensor& g, Tensor& m, Tensor& v, const AdamScalars& s, Where where) {

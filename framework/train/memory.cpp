@@ -42,23 +42,18 @@ struct Need {
   uint64_t bytes = 0;  // at the highest point, beside what was held before
 };
 
-// One step on n samples of the same form, without the update. An optimizer that has made no step yet will want its moments.
-Need try_step(const StepParts& p, const Shape& sample, DType dtype, bool channels_last, int64_t n) {
+// One step on n samples, without the update. An optimizer that has made no step yet will want its moments.
+Need try_step(const StepParts& p, int64_t n) {
   trim(p.device);
   const MemoryUse before = memory_use(p.device);
   tn_memory_limit(p.device.runtime(), p.device.id(), before.limit, nullptr);  // starts the peak anew
   Need need;
   try {
-    Shape dims = sample;
-    dims[0] = n;
-    TensorOptions o{.dtype = dtype, .device = p.device};
     std::vector<Tensor> moments;
     if (p.optimizer.steps() == 0)
       for (const Tensor& t : p.parameters) moments.push_back(zeros_like(t.detach())), moments.push_back(zeros_like(t.detach()));
-    Tensor x = zeros(dims, o);
-    if (channels_last) x = x.channels_last();
-    const Tensor y = zeros({n}, {.dtype = DType::i64, .device = p.device});
-    grad(sum(p.loss(p.model(x), y)), p.parameters, {.allow_unused = true});
+    const Batch batch = p.data.example(n);
+    grad(sum(p.loss(p.model(batch.x), batch.y)), p.parameters, {.allow_unused = true});
     p.device.synchronize();
     need.fits = true;
   } catch (const Error& e) {
@@ -66,6 +61,31 @@ Need try_step(const StepParts& p, const Shape& sample, DType dtype, bool channel
   }
   need.bytes = memory_use(p.device).peak - before.held;
   return need;
+}
+
+struct Largest {
+  int64_t samples = 0;  // 0: not even one fits
+  uint64_t bytes = 0;
+};
+Largest find_largest(const StepParts& p, int64_t too_many) {
+  const Restore restore(p.model, p.generator);
+  Largest found;
+  for (int64_t high = too_many; high - found.samples > 1;) {
+    const int64_t n = found.samples + (high - found.samples) / 2;
+    const Need need = try_step(p, n);
+    if (need.fits) found = {n, need.bytes};
+    else high = n;
+  }
+  trim(p.device);
+  return found;
+}
+
+bool has_example(const StepParts& p) {
+  try {
+    return p.data.example(1).x.defined();
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -77,33 +97,18 @@ MemoryUse memory_use(Device device) {
   return {info.in_use, info.peak, info.pooled, info.limit};
 }
 
-void explain_out_of_memory(const StepParts& p, Batch failed, int64_t batch_size, const std::string& core_why) {
-  const int64_t batch = std::max<int64_t>(failed.x.defined() ? failed.size : batch_size, 1);
-  const bool known = failed.x.defined();
-  Shape sample = known ? failed.x.shape() : Shape{};
-  const DType dtype = known ? failed.x.dtype() : DType::f32;
-  const bool channels_last = known && failed.x.rank() == 4 && !failed.x.is_contiguous();
-  failed = {};
+void explain_out_of_memory(const StepParts& p, int64_t samples, const std::string& core_why) {
   trim(p.device);
   const MemoryUse use = memory_use(p.device);
   uint64_t parameters = 0, optimizer = 0;
   for (const Tensor& t : p.parameters) parameters += bytes_of(t);
-  for (const auto& [name, t] : p.optimizer.state()) optimizer += t.device() == p.device ? bytes_of(t) : 0;
+  for (const auto& [name, t] : p.optimizer.state()) optimizer += name.starts_with("slot.") && t.rank() > 0 && t.device() == p.device ? bytes_of(t) : 0;
   std::string advice = "use a smaller batch, or raise the memory limit", needs = core_why;
-  if (known) {
-    const Restore restore(p.model, p.generator);
-    int64_t low = 0, high = batch;  // low fits, high does not
-    uint64_t low_bytes = 0;
-    while (high - low > 1) {
-      const int64_t n = low + (high - low) / 2;
-      const Need need = try_step(p, sample, dtype, channels_last, n);
-      if (need.fits) low = n, low_bytes = need.bytes;
-      else high = n;
-    }
-    trim(p.device);
-    if (low > 0) {
-      advice = format("use a batch of at most %lld, or raise the memory limit", static_cast<long long>(low));
-      needs = format("about %s a sample", mebibytes(low_bytes / static_cast<uint64_t>(low)).c_str());
+  if (has_example(p)) {
+    const Largest largest = find_largest(p, samples);
+    if (largest.samples > 0) {
+      advice = format("use a batch of at most %lld, or raise the memory limit", static_cast<long long>(largest.samples));
+      needs = format("a step takes %.1f KiB a sample", static_cast<double>(largest.bytes) / static_cast<double>(largest.samples) / 1024);
     } else {
       advice = "use a smaller model, or raise the memory limit: not even one sample fits";
     }
@@ -111,9 +116,9 @@ void explain_out_of_memory(const StepParts& p, Batch failed, int64_t batch_size,
   const uint64_t other = use.held > parameters + optimizer ? use.held - parameters - optimizer : 0;
   const std::string limit = use.limit ? "limit " + mebibytes(use.limit) : "no limit set";
   throw Error(TN_E_OOM, error::id(error::kTrain, 17),
-              format("out of memory: a training step of %lld samples does not fit on %s", static_cast<long long>(batch), p.device.name()), Where{"", 0}, "fit",
-              format("%s; held: parameters %s, optimizer %s, other %s; a step takes %s", limit.c_str(), mebibytes(parameters).c_str(),
-                     mebibytes(optimizer).c_str(), mebibytes(other).c_str(), needs.c_str()),
+              format("out of memory: a training step of %lld samples does not fit on %s", static_cast<long long>(samples), p.device.name()), Where{"", 0}, "fit",
+              format("%s; held: parameters %s, optimizer %s, other %s; %s", limit.c_str(), mebibytes(parameters).c_str(), mebibytes(optimizer).c_str(),
+                     mebibytes(other).c_str(), needs.c_str()),
               advice);
 }
 

@@ -9,14 +9,15 @@ MemoryUse memory_use(Device device);
 
 struct StepParts {
   nn::Module& model;
+  BatchSource& data;
   optim::Optimizer& optimizer;
   const std::vector<Tensor>& parameters;
   const Loss& loss;
   Device device;
   Generator* generator;
 };
-// Throws TN-TRAIN-017: what is held, what the step wanted, and the largest batch that fits, found by trying. The model is
-// as it was. `failed` is the batch that did not fit, empty tensors when it could not even be copied.
-[[noreturn]] void explain_out_of_memory(const StepParts& parts, Batch failed, int64_t batch_size, const std::string& core_why);
+// Throws TN-TRAIN-017 about a step of `samples`: what is held, what a sample takes, and the largest batch that fits, found by
+// trying. The model is as it was. The batch that failed must be gone. core_why: what the core said.
+[[noreturn]] void explain_out_of_memory(const StepParts& parts, int64_t samples, const std::string& core_why);
 
 }  // namespace tenon::train

@@ -16,7 +16,7 @@ using detail::format;
 
 std::string grouped(double value) {
   std::string digits = format("%.0f", value);
-  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), ",");
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), 1, ',');
   return digits;
 }
 

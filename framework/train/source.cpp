@@ -31,6 +31,14 @@ bool LoaderSource::next(Batch& out) {
   return true;
 }
 
+Batch LoaderSource::example(int64_t n) {
+  const data::ImageShape s = loader_.dataset().shape();
+  const int64_t c = s.channels, h = s.height, w = s.width;
+  const TensorOptions o{.dtype = o_.dtype, .device = device_};
+  const Tensor x = o_.channels_last ? zeros({n, h, w, c}, o).permute({0, 3, 1, 2}) : zeros({n, c, h, w}, o);
+  return {x, zeros({n}, {.dtype = DType::i64, .device = device_}), n, n};
+}
+
 void LoaderSource::restore(const data::SamplerState& state) { throw_if_failed(loader_.restore(state)); }
 
 }  // namespace tenon::train

@@ -176,7 +176,7 @@ FitReport Trainer::finish() {
 }
 
 // Runs a part of a step. Whatever fails, no gradients and no half-read losses stay; out of memory is explained.
-void Trainer::guard(const Batch& batch, const std::function<void()>& body) {
+void Trainer::guard(Batch& batch, const std::function<void()>& body) {
   std::string why;
   try {
     return body();
@@ -186,9 +186,9 @@ void Trainer::guard(const Batch& batch, const std::function<void()>& body) {
     why = e.why();
   }
   pending_.clear();
-  Batch freed = batch;
-  const_cast<Batch&>(batch) = {};
-  explain_out_of_memory({parts_.model, parts_.optimizer, parameters_, o_.loss, device_, o_.generator}, std::move(freed), parts_.data.batch_size(), why);
+  const int64_t samples = batch.size > 0 ? batch.size : parts_.data.batch_size();
+  batch = {};
+  explain_out_of_memory({parts_.model, parts_.data, parts_.optimizer, parameters_, o_.loss, device_, o_.generator}, samples, why);
 }
 
 }  // namespace tenon::train

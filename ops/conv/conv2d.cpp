@@ -97,8 +97,9 @@ extern const OpDecl op_conv2d{
             .n_attr_defs = std::size(kAttrs), .name = "conv2d", .attr_defs = kAttrs, .infer = infer, .expand = expand, .vjp = vjp, .cost = cost},
     .summary = "Two-dimensional cross-correlation.",
     .formula = "y[n, o, i, j] = bias[o] + sum over c, k, l of w[o, c, k, l] * x[n, group(o) * C/groups + c, i*s - lo + k*dil, j*s - lo + l*dil]",
-    .semantics = "Places outside x count as 0 (so 0 * w there: Inf or NaN in w gives NaN). No channel gives bias, or 0. Narrow floats accumulate in f32 "
-                 "and round once, bias included. A channels-last x gives a channels-last y, all else row-major.",
+    .semantics = "Places outside x count as 0; where a window reaches over the edge and w holds Inf or NaN, the result is left open (0 * Inf may "
+                 "enter). No channel gives bias, or 0. Narrow floats accumulate in f32 and round once, bias included; bf16 subnormals may be read as 0 "
+                 "unless TN_MATH_SUBNORMAL. A channels-last x gives a channels-last y, all else row-major.",
     .example = "f32[1,3,8,8] f32[4,3,3,3] f32[4]",
     .cases = cases,
     .dtypes = kFloats,

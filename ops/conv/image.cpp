@@ -70,8 +70,10 @@ bool has_order(const tn_type& t, const int (&order)[4], const Calc& calc) {
 
 }  // namespace
 
+// With one channel both orders hold; then the stride written for that axis, 1 or the size of a plane, says which one is meant.
 bool channels_last(const tn_type& t, const Calc& calc) {
-  return t.rank == 4 && has_order(t, kChannelsLast, calc) && !has_order(t, kRowMajor, calc);
+  if (t.rank != 4 || !has_order(t, kChannelsLast, calc)) return false;
+  return !has_order(t, kRowMajor, calc) || (t.dim[1] == 1 && t.stride[1] == 1 && t.dim[2] != 1 && t.dim[3] != 1);
 }
 
 void set_image(tn_type* out, uint32_t dtype, const Dims& dims, const tn_type& model, const tn_dims* calc) {

@@ -31,7 +31,8 @@ tn_status expand(void*, tn_builder* b, const tn_rule* r, tn_diag* d) {
 tn_status vjp(void*, tn_builder* b, const tn_rule* r, tn_diag* d) {
   Emit e(b, r, d);
   if (!e.seed(0) || !is_float(e.self().type[0].dtype)) return e.status();
-  const Value in[] = {e.in(0), e.out(0), e.seed(0)};
+  // A gradient that comes through a flatten is row-major; kernels are fast where all three images have one order.
+  const Value in[] = {e.in(0), e.out(0), as_image(e, e.seed(0), e.self().type[0], calc_of(b))};
   e.result(0, e.ops(TN_OPID_MAX_POOL2D_GRAD, in, sliding_attrs(sliding_of(e.self(), true), true), {}, 1)[0]);
   return e.status();
 }

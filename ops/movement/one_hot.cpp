@@ -43,6 +43,12 @@ std::vector<Case> cases() {
         c.differentiable = false;
         all.push_back(c);
       }
+  for (Layout layout : {Layout::Permuted, Layout::Gapped, Layout::Broadcast}) {
+    Case c{{index_operand({4, 3}, 6)}, {case_i64(TN_KEY_DTYPE, TN_F32), case_i64(TN_KEY_DEPTH, 5)}};
+    c.in[0].layout = layout;
+    c.differentiable = false;
+    all.push_back(c);
+  }
   return all;
 }
 

@@ -70,6 +70,9 @@ std::vector<Case> cases() {
              {case_i64(TN_KEY_AXIS, row.axis)}};
       all.push_back(c);
     }
+  for (Layout layout : {Layout::Permuted, Layout::Gapped})
+    all.push_back({{operand({6, 5}, Fill::Normal, layout), operand({5}, Fill::Normal, layout), operand({6, 1}), operand({6, 1}, Fill::Positive),
+                    operand({6, 5}, Fill::Normal, layout)}, {case_i64(TN_KEY_AXIS, 1)}});
   return all;
 }
 

@@ -174,7 +174,8 @@ extern const OpDecl op_matmul{
     .summary = "Product of matrices; leading dims are batches and broadcast.",
     .formula = "c[..., i, j] = post(sum over k of a[..., i, k] * b[..., k, j], further inputs)",
     .semantics = "k = 0 gives zeros. Narrow floats accumulate in f32, u8 and i8 in i32; i32 and i64 wrap. 0 times Inf or NaN is NaN: "
-                 "no term is skipped. dtype sets the output's type; with post the program's output type does.",
+                 "no term is skipped; bf16 subnormals may be read as 0 unless TN_MATH_SUBNORMAL. dtype sets the output's type; with "
+                 "post the program's output type does.",
     .example = "f32[128,256] f32[256,64]",
     .cases = cases,
     .dtypes = kFactors,

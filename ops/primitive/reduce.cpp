@@ -178,7 +178,7 @@ extern const OpDecl op_reduce{
                  "Empty axes give the identity: sum 0, prod 1, max lowest (-Inf), min highest (+Inf), and 1, or 0; an index of an "
                  "empty axis is an error. max and min: a NaN wins, ties share the gradient evenly. The gradient of prod is exact "
                  "with zeros; its own derivative is exact where there are none.",
-    .example = "",
+    .example = "f32[4,8] axes=1 monoid=1",
     .cases = cases,
     .dtypes = kNumbers};
 

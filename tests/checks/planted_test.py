@@ -69,7 +69,7 @@ class Layers(Planted):
                                      ("tools/cli/a.cpp", '"loader/search.h"', "tools may not include loader"),
                                      ("kernel/a.cpp", '"tests/x/a.h"', "kernel may not include tests"),
                                      ("kernel/a.cpp", "<boost/dll.hpp>", "boost is for loader only"),
-                                     ("framework/core/a.cpp", "<dnnl.hpp>", "dnnl is for backends/onednn only"),
+                                     ("framework/core/a.cpp", "<dnnl.hpp>", "dnnl is for backends/onednn"),
                                      ("abi/include/tenon/a.h", "<string.h>", "abi may include")]:
             with self.subTest(path=path, include=include):
                 self.expect(self.plant(path, include), words, f"{path}:2")

@@ -37,7 +37,10 @@ TEST_P(Declared, with_words_for_people) {
     EXPECT_GT(std::strlen(text), 4u);
   }
   ASSERT_NE(decl->example, nullptr);
-  EXPECT_NE(*decl->example, 0) << "no example for `tenon why`";
+  // A program cannot be written on a command line.
+  if (decl->def.op_id != TN_OPID_POINTWISE) {
+    EXPECT_NE(*decl->example, 0) << "no example for `tenon why`";
+  }
 }
 
 bool is_gradient_of_other(const ops::OpDecl& d) { return std::strstr(d.def.name, "_grad") != nullptr; }

@@ -85,6 +85,38 @@ std::string type_list(const std::vector<tn_type>& types) {
   return text;
 }
 
+// The same types through tn_infer. It knows symbols by their numbers alone, so strides that are expressions become symbols
+// of their own; a second set of dims with as many symbols repeats what it does, and puts the sizes back.
+void check_tn_infer(const ops::OpDecl& decl, const Call& call, const kernel::SymbolicDims& dims, const std::vector<int64_t>& sizes, Bare* bare,
+                    const Outcome& plain) {
+  const std::vector<tn_type> in(bare->types.begin(), bare->types.begin() + bare->op.n_in);
+  int64_t symbols = 0;
+  for (const tn_type& t : in)
+    for (int k = 0; k < t.rank; ++k)
+      for (const int64_t d : {t.dim[k], t.stride[k]})
+        if (TN_IS_SYM(d)) symbols = std::max(symbols, d - INT64_MIN + 1);
+  kernel::SymbolicDims mirror;
+  std::vector<int64_t> values(static_cast<size_t>(symbols));
+  for (int64_t k = 0; k < symbols; ++k) {
+    mirror.base();
+    ASSERT_TRUE(dims.evaluate(TN_SYM(k), sizes, &values[static_cast<size_t>(k)]));
+  }
+  const tn_dims table = mirror.table();
+  std::vector<tn_type> want(plain.out.size()), got;
+  tn_status status = decl.def.infer(decl.def.ctx, &bare->op, &table, want.data(), nullptr);
+  if (status == TN_OK) status = mirror.status();
+  std::string message;
+  ASSERT_EQ(reference_machine().infer_types(call, in, &got, &message), status) << message;
+  if (status != TN_OK) return;
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    tn_type t{};
+    ASSERT_TRUE(mirror.substitute(got[i], values, &t)) << type_list(got);
+    EXPECT_EQ(t.dtype, plain.out[i].dtype);
+    EXPECT_EQ(std::vector<int64_t>(t.dim, t.dim + t.rank), plain.out[i].dims) << "tn_infer: " << type_list(got);
+  }
+}
+
 class Infer : public testing::TestWithParam<const ops::OpDecl*> {};
 
 // A rule may refuse symbols where a relation cannot be left open; then it must say so as a shape error, never be wrong.
@@ -115,6 +147,7 @@ TEST_P(Infer, with_symbols_equals_the_plain_result) {
       tn_diag d{};
       d.size = sizeof d;
       ++tried;
+      check_tn_infer(decl, call, dims, symbols.values, &bare, plain);
       tn_status status = decl.def.infer(decl.def.ctx, &bare.op, &table, out.data(), &d);
       if (status == TN_OK) status = dims.status(&d);
       if (!shared && status != TN_OK) {

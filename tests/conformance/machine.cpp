@@ -244,6 +244,25 @@ Outcome Machine::infer(const Call& call) {
   return o;
 }
 
+tn_status Machine::infer_types(const Call& call, const std::vector<tn_type>& in, std::vector<tn_type>* out, std::string* message) {
+  tn_status status = TN_OK;
+  const uint32_t op_id = op(call.op), attr = intern_attrs(op_id, call, &status, message);
+  if (status != TN_OK) return status;
+  tn_diag d = empty_diag();
+  std::vector<uint32_t> ids(in.size()), types(16);
+  for (size_t i = 0; i < in.size(); ++i)
+    if (in[i].dtype != 0) need(tn_type_intern(runtime_, &in[i], &ids[i], &d), d, "tn_type_intern");
+  uint32_t n = 0;
+  const tn_spec spec{op_id, attr, 0, static_cast<uint32_t>(8 * call.push.size()), static_cast<uint32_t>(in.size()), 0, ids.data()};
+  status = tn_infer(runtime_, &spec, types.data(), static_cast<uint32_t>(types.size()), &n, &d);
+  if (status != TN_OK) return *message = d.msg, status;
+  for (uint32_t i = 0; i < n; ++i) {
+    out->push_back({});
+    if (types[i] != 0) need(tn_type_get(runtime_, types[i], &out->back(), &d), d, "tn_type_get");
+  }
+  return TN_OK;
+}
+
 Outcome Machine::run_op(uint32_t op_id, const Call& call, const std::string& device_name) {
   Outcome o;
   Spec s(this, op_id, call, device(device_name));

@@ -74,6 +74,8 @@ class Machine {
   Outcome run_op(uint32_t op, const Call& call, const std::string& device);         // a derived op: call.op names its base
   // Output types; rank and dims of `out`, no values.
   Outcome infer(const Call& call);
+  // Of types that may hold symbols.
+  tn_status infer_types(const Call& call, const std::vector<tn_type>& in, std::vector<tn_type>* out, std::string* message);
   uint32_t derive(uint32_t op, uint64_t seeds, uint64_t need);                      // vjp
   tn_runtime* runtime() { return runtime_; }
 

@@ -66,7 +66,8 @@ Number scale_of(const std::string& op, const Row& row, const Row& y) {
   if (op == "mean") return row.empty() ? 0 : size_of(row) / static_cast<Number>(row.size());
   if (op == "logsumexp" || op == "log_softmax") return 1 + (row.empty() ? 0 : size_of(row) / static_cast<Number>(row.size()));
   if (op == "variance") return size_of(row) * size_of(row) / static_cast<Number>(row.size() + 1);
-  if (op == "layer_norm") return size_of(y) + 1;
+  // Rounding of the mean, times the reciprocal deviation, which is at most 1 / sqrt(epsilon).
+  if (op == "layer_norm") return size_of(y) + 1 + 320 * size_of(row) / static_cast<Number>(row.size() + 1);
   return 0;
 }
 
@@ -162,6 +163,7 @@ TEST_P(SpecialRows, give_the_class_of_the_exact_result) {
       if (n == 0 && (one_of(op, {"argmax", "argmin"}) || (op == "mean" && !ops::is_float(dtype)))) continue;
       for (int64_t axis : {1, 0}) {
         if (!full_run() && dtype != TN_F32 && ++tried % 2 == 0) continue;
+        if (op == "layer_norm" && axis == 0) continue;  // normalises all axes from there on
         const auto rows = odd_rows(op, dtype, n);
         Laid l = lay(decl, dtype, rows, axis);
         wrap_integers(op, dtype, rows, &l.expected.out[0]);

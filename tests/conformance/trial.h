@@ -14,6 +14,9 @@ Call in_f64(const Call& call, const ops::Case& c, uint32_t from);
 // The same call on the sizes of its numbers, which bounds the terms of a sum.
 Call of_sizes(Call call);
 
+// Operands that must fit each other: y of max_pool2d_grad becomes max_pool2d of x. Others stay.
+Call consistent(Call call);
+
 // Push slots in the compute type, as all ops want them.
 std::vector<uint64_t> push_slots(const std::vector<double>& values, uint64_t raw, uint32_t compute_dtype);
 

@@ -197,6 +197,24 @@ TEST_F(Call, keeps_bounded_tables_over_many_shapes) {
   EXPECT_LE(runtime->core.plan_count(), tenon::kernel::Runtime::kPlanLimit);
 }
 
+TEST_F(Call, gives_new_shapes_of_a_class_the_right_results) {
+  const uint32_t add = op("add");
+  for (const std::vector<int64_t>& dims : std::vector<std::vector<int64_t>>{{5}, {6}, {7}, {2, 3}, {7, 1}, {1, 6}, {1}, {4, 1, 1}, {64}, {65}, {2, 2, 2}}) {
+    int64_t n = 1;
+    for (int64_t d : dims) n *= d;
+    std::vector<float> values(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) values[static_cast<size_t>(i)] = static_cast<float>(i);
+    tn_tensor* x = tensor(dims, values);
+    auto y = call(add, 0, {x, x});
+    const std::vector<float> got = read(y[0]);
+    ASSERT_EQ(got.size(), values.size());
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], 2 * values[i]);
+    EXPECT_EQ(y[0]->type.rank, dims.size());
+    tn_tensor_release(x);
+    tn_tensor_release(y[0]);
+  }
+}
+
 TEST_F(Call, reports_what_is_held_when_memory_runs_out) {
   TN_ASSERT_OK(tn_memory_limit(runtime.get(), cpu, 1 << 20, diag));
   tn_tensor* t = nullptr;

@@ -19,6 +19,14 @@ int main(int argc, char** argv) {
     manual_seed(1);
     const auto data = value_or_throw(data::load_idx_dataset(argc > 5 ? argv[5] : "/usr/share/datasets/fashion-mnist"));
     const Device where = device(spec.c_str());
+    if (const char* pins = std::getenv("PIN"))  // "conv2d=onednn.conv2d,..."
+      for (std::string rest = pins; !rest.empty();) {
+        const std::string pin = rest.substr(0, rest.find(','));
+        rest = rest.size() > pin.size() ? rest.substr(pin.size() + 1) : "";
+        uint32_t op = 0;
+        tn_op_find(where.runtime(), pin.substr(0, pin.find('=')).c_str(), 0, &op, nullptr);
+        tn_pin(where.runtime(), op, where.id(), pin.substr(pin.find('=') + 1).c_str(), nullptr);
+      }
     nn::Sequential net = train::build_model(train::preset_layers(preset, 10), data.train->shape());
     net.move_to(where);
     data::LoaderOptions options;

@@ -22,7 +22,9 @@ ROOMS = {
     "backends/*": ["abi", "ops/reference", "ops/gpu", "backends/gpu_common"],
     "framework": ["abi", "framework/*"],
     "framework/*": ["abi"],  # and the rooms before it, see FRAMEWORK
-    "tools": ["abi", "framework", "framework/*", "ops/reference", "loader/cold"],
+    "tools": ["abi", "framework", "framework/*", "ops/reference", "loader/cold", "tools/bench"],
+    "tools/docgen": ["abi", "ops"],  # a program of the build that prints what the ops declare
+    "tools/bench": ["abi"],          # rivals, each a program without Tenon
     "tests": ["*"],
 }
 # Each may include itself and what stands before it.
@@ -31,7 +33,8 @@ FRAMEWORK = ["core", "autograd", "graph", "io", "nn", "optim", "data", "train", 
 # Libraries from outside, by the first part of the include, and the rooms that may use them.
 EXTERNAL = {
     "boost": ["loader"],
-    "dnnl": ["backends/onednn"], "oneapi": ["backends/onednn"], "omp.h": ["backends/onednn"],
+    "dnnl": ["backends/onednn", "tools/bench"], "oneapi": ["backends/onednn", "tools/bench"], "omp.h": ["backends/onednn", "tools/bench"],
+    "torch": ["tools/bench"],
     "hwy": ["backends/cpu"],
     "cuda": ["backends/cuda"], "nvrtc": ["backends/cuda"], "cublas": ["backends/cuda"], "cudnn": ["backends/cuda"], "nccl": ["backends/cuda"],
     "hip": ["backends/rocm"], "CL": ["backends/opencl"], "vulkan": ["backends/vulkan"], "glslang": ["backends/vulkan"],

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <regex>
@@ -35,7 +36,8 @@ std::string type_text(const tn_attr_def& a) {
 }
 
 std::string fallback_text(const tn_attr_def& a) {
-  if (a.flags & TN_ATTR_REQUIRED || a.fallback.type != a.type || a.fallback.len == 0) return "";
+  // Without a length and zero: left out means "none", not 0.
+  if (a.flags & TN_ATTR_REQUIRED || a.fallback.type != a.type || (a.fallback.len == 0 && a.fallback.v.i == 0)) return "";
   char text[64];
   if (a.type == TN_ATTR_I64) std::snprintf(text, sizeof text, "%lld", static_cast<long long>(a.fallback.v.i));
   else if (a.type == TN_ATTR_F64) std::snprintf(text, sizeof text, "%g", a.fallback.v.f);
@@ -47,6 +49,9 @@ std::string fallback_text(const tn_attr_def& a) {
 std::string example_text(const ops::OpDecl& decl) {
   std::string text = decl.example ? decl.example : "";
   const std::string name = decl.def.name;
+  // Programs have no form in declarations; `tenon why` takes the name of a scalar op for one.
+  if (text.empty() && name == "pointwise") text = "f32[64] f32[64] program=add";
+  if (text.empty() && name == "reduce") text = "f32[8,100] axes=1 monoid=sum";
   if (text.rfind(name + " ", 0) == 0) text = text.substr(name.size() + 1);
   text = std::regex_replace(text, std::regex(R"(--(\w+) (\S+))"), "$1=$2");
   text = std::regex_replace(text, std::regex(R"((^| )(\w+=))"), "$1--attr $2");
@@ -54,6 +59,17 @@ std::string example_text(const ops::OpDecl& decl) {
 }
 
 int count(uint16_t n) { return n == TN_VARIADIC ? -1 : n; }
+
+// The cases of an op show how many scalars its calls push.
+void count_scalars(const ops::OpDecl& decl, OpDoc* doc) {
+  if (!decl.cases) return;
+  for (const ops::Case& c : decl.cases()) {
+    const bool absent = std::any_of(c.in.begin(), c.in.end(), [](const ops::CaseOperand& o) { return o.absent; });
+    int& most = absent ? doc->scalars_absent : doc->scalars;
+    most = std::max(most, static_cast<int>(c.push.size()));
+  }
+  doc->scalars_absent = std::max(doc->scalars, doc->scalars_absent);
+}
 
 OpDoc describe(const ops::OpDecl& decl, const Notes& notes) {
   const tn_op_def& def = decl.def;
@@ -80,6 +96,7 @@ OpDoc describe(const ops::OpDecl& decl, const Notes& notes) {
   if (def.jvp) doc.rules.push_back("jvp");
   if (def.batch) doc.rules.push_back("batch");
   if (def.cost) doc.rules.push_back("cost");
+  count_scalars(decl, &doc);
   doc.ulp_f32 = decl.ulp_f32;
   return doc;
 }

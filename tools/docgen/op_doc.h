@@ -18,6 +18,7 @@ struct OpDoc {
   int n_in = 0, n_out = 0;  // -1: any number
   std::vector<AttrDoc> attrs;
   std::vector<std::string> dtypes, rules;
+  int scalars = 0, scalars_absent = 0;  // pushed by a call; by one that leaves an optional operand out
   double ulp_f32 = 0;
 };
 

@@ -41,6 +41,7 @@ void section(const OpDoc& d, std::string* out) {
     for (size_t i = 0; i < d.attrs.size(); ++i) *out += (i ? ", " : "") + attr_line(d.attrs[i]);
     *out += ".\n";
   }
+  if (d.scalars_absent) *out += "- Pushed scalars: " + std::to_string(d.scalars) + (d.scalars != d.scalars_absent ? ", or " + std::to_string(d.scalars_absent) + " in place of an absent operand" : "") + ".\n";
   if (!d.semantics.empty()) *out += "- Corner cases: " + d.semantics + "\n";
   *out += "- Element types: " + joined(d.dtypes, ", ") + "; error bound " + number(d.ulp_f32) + " ULP in f32.\n";
   *out += "- Try: `tenon why " + d.example + "`\n\n";
@@ -53,7 +54,7 @@ std::string as_include(const std::vector<OpDoc>& docs) {
   for (const OpDoc& d : docs) {
     out += "{" + quoted(d.name) + ", " + std::to_string(d.id) + ", " + quoted(d.family) + ", " + std::to_string(d.n_in) + ", " + std::to_string(d.n_out) + ",\n ";
     for (const std::string* text : {&d.operands, &d.summary, &d.formula, &d.semantics, &d.example}) out += quoted(*text) + ",\n ";
-    out += quoted(joined(d.dtypes, " ")) + ", " + quoted(joined(d.rules, " ")) + ", " + number(d.ulp_f32) + ", {";
+    out += quoted(joined(d.dtypes, " ")) + ", " + quoted(joined(d.rules, " ")) + ", " + number(d.ulp_f32) + ", " + std::to_string(d.scalars) + ", " + std::to_string(d.scalars_absent) + ", {";
     for (const AttrDoc& a : d.attrs) out += "{" + quoted(a.name) + ", " + quoted(a.type) + ", " + quoted(a.fallback) + ", " + (a.required ? "true" : "false") + "}, ";
     out += "}},\n";
   }

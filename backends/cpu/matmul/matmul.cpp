@@ -10,6 +10,7 @@ namespace tenon::cpu {
 void MatmulShape::offsets(int64_t i, int64_t* a, int64_t* b, int64_t* c) const {
   *a = *b = *c = 0;
   for (int x = rank - 1; x >= 0; --x) {
+    if (dim[x] == 0) return;  // no product at all, but plans of it are made
     const int64_t at = i % dim[x];
     i /= dim[x];
     *a += at * a_step[x], *b += at * b_step[x], *c += at * c_step[x];

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <tenon/core/error.hpp>
 
+#include "tools/tenon/common/failure.h"
+
 namespace tenon::cli {
 namespace {
 
@@ -30,7 +32,7 @@ std::string scaled(double value, double base, std::initializer_list<const char*>
   auto prefix = prefixes.begin();
   while (value >= base && prefix + 1 != prefixes.end()) value /= base, ++prefix;
   char text[64];
-  std::snprintf(text, sizeof text, "%.*f %s%s", value < 10 ? 2 : value < 100 ? 1 : 0, value, *prefix, unit);
+  std::snprintf(text, sizeof text, "%.*f %s%s", prefix == prefixes.begin() ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0, value, *prefix, unit);
   return text;
 }
 
@@ -61,8 +63,21 @@ Device Context::device() {
   if (!device_) {
     device_ = runtime().device(device_spec, policy_number());
     set_default_device(device_);
+    say_if_elsewhere();
   }
   return device_;
+}
+
+// A device that was asked for and is not used is named with the cause.
+void Context::say_if_elsewhere() {
+  const std::string first = device_spec.substr(0, device_spec.find(','));
+  if (first.empty() || first == "auto" || first == device_.name()) return;
+  try {
+    if (runtime().device(first, TN_POLICY_REQUIRE) == device_) return;  // another spelling of it
+    print_warning(*this, first + " is not used; running on " + device_.name());
+  } catch (const Error& error) {
+    print_warning(*this, first + " is not used: " + error.summary() + "; running on " + device_.name());
+  }
 }
 
 void Context::line(const std::string& text) const {

@@ -44,6 +44,7 @@ class Context {
   std::string warn(const std::string& text) const { return paint("33", text); }
 
  private:
+  void say_if_elsewhere();
   std::string paint(const char* code, const std::string& text) const;
   std::optional<Runtime> runtime_;
   Device device_;

@@ -39,7 +39,7 @@ std::vector<Section> sections() {
   return all;
 }
 
-// "tn-shape-2", "shape-002" and "TN-SHAPE-002" are one.
+// "tn-shape-50", "shape-050" and "TN-SHAPE-050" are one.
 std::string normal_id(std::string text) {
   for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   if (text.rfind("TN-", 0) != 0) text = "TN-" + text;
@@ -94,12 +94,12 @@ int run(const Context& context, const std::string& word) {
 
 Run setup(Args& args) {
   auto id = std::make_shared<std::string>();
-  args.positional("ID", id.get(), "an error id, like TN-SHAPE-002; all ids when left out", false);
+  args.positional("ID", id.get(), "an error id, like TN-SHAPE-050; all ids when left out", false);
   return [id](Context& context) { return run(context, *id); };
 }
 
 }  // namespace
 
-extern const Command command_explain{"explain", "Show the page of an error id.", "tenon explain TN-SHAPE-002\ntenon explain load-7\ntenon explain", kUsesNothing, setup};
+extern const Command command_explain{"explain", "Show the page of an error id.", "tenon explain TN-SHAPE-050\ntenon explain load-7\ntenon explain", kUsesNothing, setup};
 
 }  // namespace tenon::cli

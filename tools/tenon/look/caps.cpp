@@ -28,6 +28,7 @@ std::vector<std::string> instruction_sets(const std::vector<tn_cap>& caps) {
 
 int run(Context& context, const std::string& spec) {
   context.device_spec = spec;
+  context.policy = "require";  // another device's capabilities are no answer
   const Device device = context.device();
   const std::vector<tn_cap> caps = device_caps(context.handle(), device.id());
   const std::vector<std::string> isa = instruction_sets(caps);

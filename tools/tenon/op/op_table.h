@@ -18,6 +18,7 @@ struct OpPage {
   int n_in, n_out;  // -1: any number
   const char *operands, *summary, *formula, *semantics, *example, *dtypes, *rules;
   double ulp_f32;
+  int scalars, scalars_absent;  // pushed by a call; by one that leaves an optional operand out
   std::vector<AttrPage> attrs;
 };
 

@@ -1,7 +1,6 @@
 // `tenon why OP SPECS...`: which kernel takes a call, and why each other candidate lost.
-#include <cctype>
+#include <algorithm>
 #include <memory>
-#include <set>
 
 #include "tools/tenon/commands.h"
 #include "tools/tenon/common/args.h"
@@ -19,7 +18,7 @@ constexpr const char* kSource[] = {"", "measured", "driver", "table", "guess"};
 
 struct Question {
   std::vector<std::string> words, attrs;  // OP, SPECS and key=value; --attr
-  int64_t push = 0;
+  int64_t push = -1;  // -1: as many as the op's own calls push
 };
 
 // Everything that the core's functions want about one call.
@@ -59,6 +58,8 @@ Call read_call(Context& context, const Question& question) {
   tn_runtime* runtime = context.handle();
   call.op = find_entry(runtime, page.name);
   for (const std::string& text : attrs) call.attrs.add(text, call.op, call.operands);
+  const bool absent = std::any_of(call.operands.begin(), call.operands.end(), [](const tn_type& t) { return t.dtype == 0; });
+  const int64_t push = question.push >= 0 ? question.push : absent ? page.scalars_absent : page.scalars;
   tn_diag diag{};
   diag.size = sizeof diag;
   uint32_t attr = 0;
@@ -69,7 +70,7 @@ Call read_call(Context& context, const Question& question) {
       if (tn_status s = tn_type_intern(runtime, &t, &id, &diag)) throw_diag(diag, s);
     call.types.push_back(id);
   }
-  call.spec = {call.op.op, attr, context.device().id(), static_cast<uint32_t>(8 * question.push), static_cast<uint32_t>(call.types.size()), context.call_flags(), nullptr};
+  call.spec = {call.op.op, attr, context.device().id(), static_cast<uint32_t>(8 * push), static_cast<uint32_t>(call.types.size()), context.call_flags(), call.types.data()};
   return call;
 }
 
@@ -179,7 +180,7 @@ Run setup(Args& args) {
   auto question = std::make_shared<Question>();
   args.positionals("CALL", &question->words, "OP, then one spec an operand: f32[512,512], i64[3], - for an absent one");
   args.option("--attr", &question->attrs, "an attribute, key=value; lists with commas: strides=2,2");
-  args.option("--push", &question->push, "scalars that the call would push", 0, 64);
+  args.option("--push", &question->push, "scalars that the call pushes; -1: as many as the op wants", -1, 64);
   return [question](Context& context) { return run(context, *question); };
 }
 

@@ -15,7 +15,7 @@ std::string count_text(double n) {
   char text[32];
   std::snprintf(text, sizeof text, "%.0f", n);
   std::string digits = text;
-  for (int at = static_cast<int>(digits.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) digits.insert(static_cast<size_t>(at), ",");
+  for (int at = static_cast<int>(digits.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) digits.insert(static_cast<size_t>(at), 1, ',');
   return digits;
 }
 

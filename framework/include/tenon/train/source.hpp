@@ -26,6 +26,8 @@ class BatchSource {
   // The state after the last batch that next() gave, and going back to one: exact.
   virtual data::SamplerState state() const = 0;
   virtual void restore(const data::SamplerState& state) = 0;
+  // n samples of the same form, of any content, for finding out what fits into memory; undefined tensors: not known.
+  virtual Batch example(int64_t /*n*/) { return {}; }
 };
 
 struct LoaderSourceOptions {
@@ -43,6 +45,7 @@ class LoaderSource final : public BatchSource {
   int64_t batch_size() const override { return o_.batch; }
   data::SamplerState state() const override { return loader_.state(); }
   void restore(const data::SamplerState& state) override;
+  Batch example(int64_t n) override;
 
  private:
   data::DataLoader& loader_;

@@ -110,7 +110,7 @@ class Trainer {
   void end_epoch();
   void report();
   Progress progress() const;
-  void guard(const Batch& batch, const std::function<void()>& body);
+  void guard(Batch& batch, const std::function<void()>& body);
   FitReport finish();
 
   Parts parts_;

@@ -1,0 +1,44 @@
+// Square products through the public C++ interface: plain row-major operands, a fresh result.
+#include <tenon/tenon.hpp>
+
+#include "tools/tenon/bench/bench.h"
+
+namespace tenon::cli {
+namespace {
+
+Tensor operand(const std::string& dtype, bool left, int64_t n) {
+  if (dtype != "u8s8") return rand({n, n}).to(dtype == "bf16" ? bf16 : f32);
+  return mul(rand({n, n}), 100.0).to(left ? u8 : i8);
+}
+
+bench::Sampler product(const std::string& dtype, int64_t n) {
+  const Tensor a = operand(dtype, true, n), b = operand(dtype, false, n);
+  return bench::Sampler([=](int64_t calls) {
+    const NoGrad off;
+    Tensor y;
+    for (; calls > 0; --calls) y = matmul(a, b);
+    y.device().synchronize();
+  });
+}
+
+void one(Bench& bench, const std::string& dtype, int64_t n, int threads) {
+  const bool small = n < 64;  // of these the time is of interest, not the rate
+  const std::string name = "gemm." + dtype + "." + std::to_string(n) + ".t" + std::to_string(threads);
+  if (!bench.wants(name)) return;
+  bench.run({.name = name, .unit = small ? "ns" : "GFLOP/s", .work = 2.0 * static_cast<double>(n * n * n), .threads = threads,
+             .tenon = [=] { return product(dtype, n); }, .rivals = {"onednn"}});
+}
+
+}  // namespace
+
+void bench_gemm(Bench& bench) {
+  for (int threads : {1, 2}) {
+    bench.use_threads(threads);
+    for (int64_t n : {8, 32})
+      if (threads == 1) one(bench, "f32", n, threads);
+    for (const char* dtype : {"f32", "bf16", "u8s8"})
+      for (int64_t n : {512, 1024, 2048}) one(bench, dtype, n, threads);
+  }
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,84 @@
+// `tenon doctor`: what this machine can do, what is missing, and what to type to fix it.
+#include <algorithm>
+#include <tenon/core/error.hpp>
+
+#include "tools/tenon/commands.h"
+#include "tools/tenon/common/args.h"
+#include "tools/tenon/common/context.h"
+#include "tools/tenon/common/failure.h"
+#include "tools/tenon/common/json.h"
+#include "tools/tenon/look/checks.h"
+
+namespace tenon::cli {
+namespace {
+
+constexpr const char* kStates[] = {"ok", "note", "warning", "missing"};
+
+std::string mark(const Context& context, State state) {
+  switch (state) {
+    case State::good: return context.good("ok     ");
+    case State::note: return context.dim("note   ");
+    case State::warning: return context.warn("warning");
+    default: return context.bad("missing");
+  }
+}
+
+void print(const Context& context, const Findings& findings) {
+  size_t width = 0;
+  for (const Finding& f : findings) width = std::max(width, f.check.size());
+  for (const Finding& f : findings) {
+    context.line(mark(context, f.state) + "  " + f.check + std::string(width - f.check.size() + 2, ' ') + f.value);
+    if (!f.why.empty()) context.line("           why:   " + f.why);
+    if (!f.advice.empty()) context.line("           try:   " + f.advice);
+  }
+}
+
+void print_json(const Context& context, const Findings& findings) {
+  for (const Finding& f : findings)
+    context.line(JsonRow().add("check", f.check).add("state", kStates[static_cast<int>(f.state)]).add("required", f.required)
+                     .add("value", f.value).add("why", f.why).add("try", f.advice).text());
+}
+
+// A runtime that does not start is itself the finding.
+Findings examine(Context& context) {
+  Findings findings;
+  check_memory(context, &findings);
+  try {
+    context.handle();
+  } catch (const Error& error) {
+    findings.push_back({"runtime", State::missing, true, error.summary(), error.why(), error.advice()});
+    return findings;
+  }
+  findings.push_back({"runtime", State::good, false, "starts, ABI " + std::to_string(tn_version() >> 16) + "." + std::to_string(tn_version() & 0xFFFF), "", ""});
+  for (auto check : {check_processor, check_plugins, check_devices, check_hardware, check_data}) {
+    try {
+      check(context, &findings);
+    } catch (const Error& error) {
+      findings.push_back({"check", State::warning, false, error.summary(), error.why(), error.advice()});
+    }
+  }
+  return findings;
+}
+
+int run(Context& context) {
+  const Findings findings = examine(context);
+  const auto count = [&](State s) { return std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.state == s; }); };
+  const bool broken = std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.state == State::missing && f.required; });
+  if (context.json) {
+    print_json(context, findings);
+  } else {
+    print(context, findings);
+    const auto warnings = count(State::warning);
+    context.line();
+    context.line(broken ? context.bad("Something that is required is missing.") : warnings ? "Tenon runs here; " + std::to_string(warnings) + (warnings == 1 ? " thing" : " things") + " could be better." : context.good("Tenon runs here."));
+  }
+  return broken ? kMissing : kDone;
+}
+
+Run setup(Args&) { return run; }
+
+}  // namespace
+
+extern const Command command_doctor{"doctor", "Say what this machine can do, what is missing, and what to type to fix it.", "tenon doctor\ntenon doctor --json", kUsesNothing, setup};
+
+}  // namespace tenon::cli

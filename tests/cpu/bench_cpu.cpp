@@ -269,6 +269,9 @@ void convolutions(Pack& pack, float* x, float* y, float* z) {
     kernel(pack, ("conv" + shape).c_str(), "cpu.conv2d", pads(f), {x, y, y, z}, flops, "GFLOP/s");
     kernel(pack, ("conv_input_grad" + shape).c_str(), "cpu.conv2d_input_grad", pads(gx), {x, y, z}, flops, "GFLOP/s");
     kernel(pack, ("conv_weight_grad" + shape).c_str(), "cpu.conv2d_weight_grad", pads(gw), {x, y, z}, flops, "GFLOP/s");
+    Op first(TN_OPID_CONV2D_WEIGHT_GRAD);
+    first.in(images(s.n, s.c, s.h, false)).in(images(s.n, s.o, out, false)).out(wt).ints(TN_KEY_DIMS, {s.o, s.c, s.k, s.k});
+    kernel(pack, ("conv_weight_grad_first" + shape).c_str(), "cpu.conv2d_weight_grad", pads(first), {x, y, z}, flops, "GFLOP/s");
   }
 }
 

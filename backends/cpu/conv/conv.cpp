@@ -327,9 +327,10 @@ double estimate(const ConvPlan& p) {
   if (p.form == kWeightGrad) tiles = double(p.images) * double(p.taps()) / double(p.code->rows[size_t(vec)]) * vectors / vec;
   else tiles = pixels / double(std::min(p.out_w, p.code->rows[size_t(vec)])) * vectors / vec;
   const double elements = double(p.images) * (double(p.in.channels * p.in.height * p.in.width) + double(p.outputs * p.out_h * p.out_w));
-  const double moved = double(p.images) * double(p.in.scratch() + p.dy.scratch());
-  const double odd = p.in.copied && p.in.c_step != 1 && p.in.channels > 1 ? 1.0 : 0.06;
-  return 500 + steps / rate + tiles * 15 + elements * 0.08 + moved * odd + double(p.packed()) * 0.6;
+  // Rows of pixels are copied; from other layouts each element is fetched alone.
+  const auto each = [](const Image& m, double alone) { return double(m.scratch()) * (m.c_step != 1 && m.channels > 1 ? alone : 0.06); };
+  const double moved = double(p.images) * (each(p.in, 1.0) + each(p.dy, 0.5));
+  return 500 + steps / rate + tiles * 15 + elements * 0.08 + moved + double(p.packed()) * 0.6;
 }
 
 template <Form kForm>

@@ -341,10 +341,10 @@ tn_status run_plan(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag
   if (p->simple && q->inline_work) return run_simple(q, p, a, diag);
   std::unique_lock<std::recursive_mutex> lock(q->lock, std::defer_lock);
   if (!q->inline_work) {
-    lock.lock();
     for (uint32_t i = 0; i < a->n_in; ++i)
       if (a->in[i] && !is_type_only(a->in[i]))
         if (tn_status s = order_after(q, a->in[i]->storage, diag)) return s;
+    lock.lock();
   }
   const tn_status status = p->simple ? run_simple(q, p, a, diag) : Launcher(q, p, a, diag).run();
   if (!q->inline_work && status == TN_OK) {

@@ -178,9 +178,9 @@ tn_status copy_tensor(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
   }
   std::unique_lock<std::recursive_mutex> lock(q->lock, std::defer_lock);
   if (!q->inline_work) {
-    lock.lock();
     if (tn_status s = order_after(q, src->storage, diag)) return s;
     if (tn_status s = order_after(q, dst->storage, diag)) return s;
+    lock.lock();
   } else if (tn_status s = order_after(q, src->storage, diag)) {
     return s;
   }
@@ -240,8 +240,8 @@ tn_status tn_tensor_write(tn_queue* q, tn_tensor* t, const void* data, uint64_t 
     host_strided(t->type, arranged.data(), dense, static_cast<const char*>(data));
     data = arranged.data();
   }
-  std::unique_lock<std::recursive_mutex> lock(q->lock);
   if (tn_status s = order_after(q, t->storage, diag)) return s;
+  std::unique_lock<std::recursive_mutex> lock(q->lock);
   const tn_view src{0, 0, bytes, const_cast<void*>(data)};
   const tn_view dst = sub_view(t->view, 0, bytes);
   if (tn_status s = q->device->plugin->table->copy(q->dev_queue, &dst, &src, diag)) return s;
@@ -274,8 +274,8 @@ tn_status tn_tensor_read(tn_queue* q, tn_tensor* t, void* out, uint64_t bytes, t
   if (!is_dense(t->type)) {
     if (tn_status s = dense_copy(q, t, &data, diag)) return s;
   }
-  std::unique_lock<std::recursive_mutex> lock(q->lock);
   tn_status s = order_after(q, data->storage, diag);
+  std::unique_lock<std::recursive_mutex> lock(q->lock);
   const tn_view dst{0, 0, bytes, out};
   const tn_view src = sub_view(data->view, 0, bytes);
   if (s == TN_OK) s = q->device->plugin->table->copy(q->dev_queue, &dst, &src, diag);

@@ -129,11 +129,16 @@ void QueuePool::abandon() {
 }
 
 Storage* QueuePool::take_slow(uint32_t size_class, tn_diag* diag) {
-  drain();
-  if (Storage* s = free_[size_class]) {
-    free_[size_class] = s->next;
-    pooled_.store(pooled_.load(std::memory_order_relaxed) - s->buffer.bytes, std::memory_order_relaxed);
-    return s;
+  {
+    std::unique_lock lock(shared_mutex_, std::defer_lock);
+    if (!thread_bound_) lock.lock();
+    Storage** lists = thread_bound_ ? free_ : shared_;
+    drain(lists);
+    if (Storage* s = lists[size_class]) {
+      lists[size_class] = s->next;
+      pooled_.store(pooled_.load(std::memory_order_relaxed) - s->buffer.bytes, std::memory_order_relaxed);
+      return s;
+    }
   }
   Storage* s = new (std::nothrow) Storage;
   if (!s) {
@@ -166,23 +171,29 @@ void QueuePool::give(Storage* s) {
   while (!returned_.compare_exchange_weak(head, s, std::memory_order_release, std::memory_order_relaxed));
 }
 
-void QueuePool::drain() {
+void QueuePool::drain(Storage** lists) {
   Storage* s = returned_.exchange(nullptr, std::memory_order_acquire);
   while (s) {
     Storage* next = s->next;
-    s->next = free_[s->size_class];
-    free_[s->size_class] = s;
+    s->next = lists[s->size_class];
+    lists[s->size_class] = s;
     pooled_.store(pooled_.load(std::memory_order_relaxed) + s->buffer.bytes, std::memory_order_relaxed);
     s = next;
   }
 }
 
 uint64_t QueuePool::trim() {
-  drain();
+  if (thread_bound_) return trim(free_);
+  std::lock_guard lock(shared_mutex_);
+  return trim(shared_);
+}
+
+uint64_t QueuePool::trim(Storage** lists) {
+  drain(lists);
   uint64_t bytes = 0;
-  for (Storage*& head : free_) {
-    while (Storage* s = head) {
-      head = s->next;
+  for (uint32_t size_class = 0; size_class < kSizeClasses; ++size_class) {
+    while (Storage* s = lists[size_class]) {
+      lists[size_class] = s->next;
       bytes += s->buffer.bytes;
       device_.free(s->buffer);
       delete s;

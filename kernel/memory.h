@@ -1,7 +1,8 @@
 // kernel/memory.h - device memory as counted storages, pooled by size class per queue.
 //
-// A queue's pool hands a freed block out again in queue order, which is always safe for that queue. Only the queue's own
-// thread touches the free lists; a release on another thread goes to a lock-free return list that the owner drains.
+// A queue's pool hands a freed block out again in queue order, which is always safe for that queue. Only the thread that a
+// queue is bound to touches the free lists; a release on another thread goes to a lock-free return list that it drains.
+// The pool of a queue that any thread may use keeps its blocks in lists under a lock, so that others can trim it.
 // Owns: a DevicePool owns what it got from the plugin; pools return blocks to it on trim or when their queue ends.
 #pragma once
 #include <tenon/plugin.h>
@@ -91,21 +92,24 @@ class QueuePool {
   void give(Storage* s);  // any thread
   void adopt();    // the calling thread becomes the owner
   void abandon();  // the owner is gone: others may trim this pool
-  void drain();           // owner only: returns from other threads
-  uint64_t trim();        // owner only (or nobody uses the queue): blocks back to the device; bytes
+  uint64_t trim();        // blocks back to the device; bytes. Bound to a thread: its owner only, or nobody uses the queue
   uint64_t pooled() const { return pooled_.load(std::memory_order_relaxed); }
   uint64_t live() const { return live_.load(std::memory_order_relaxed); }  // storages handed out
-  bool idle_for_trim() const { return owner_.load(std::memory_order_relaxed) == nullptr; }
+  bool idle_for_trim() const { return !thread_bound_ || owner_.load(std::memory_order_relaxed) == nullptr; }
   static const void* thread_token();
   Runtime* runtime() const;
 
  private:
   Storage* take_slow(uint32_t size_class, tn_diag* diag);
+  void drain(Storage** lists);  // returns from other threads
+  uint64_t trim(Storage** lists);
   DevicePool& device_;
   const uint32_t device_index_;
   const bool thread_bound_;
   std::atomic<const void*> owner_{nullptr};
-  Storage* free_[kSizeClasses] = {};
+  Storage* free_[kSizeClasses] = {};     // of the owner; stays empty in a pool bound to no thread
+  std::mutex shared_mutex_;
+  Storage* shared_[kSizeClasses] = {};   // of a pool bound to no thread
   std::atomic<uint64_t> pooled_{0}, live_{0};
   alignas(64) std::atomic<Storage*> returned_{nullptr};
 };

@@ -117,23 +117,23 @@ tn_status collect(tn_queue* q, uint64_t reached, tn_diag* diag) {
     after = failed;
   }
   mark_dependents(q, reached);
-  q->confirmed = std::max(q->confirmed, reached);
-  while (!q->log.empty() && q->log.front().value <= q->confirmed) q->log.pop_front();
+  const uint64_t confirmed = std::max(q->confirmed.load(), reached);
+  while (!q->log.empty() && q->log.front().value <= confirmed) q->log.pop_front();
   std::erase_if(q->held, [&](const std::pair<uint64_t, Storage*>& h) {
     if (h.first > reached) return false;
     unref_storage(h.second);
     return true;
   });
+  q->confirmed = confirmed;  // last: who reads it without the lock may close the queue
   return TN_OK;
 }
 
 }  // namespace
 
 tn_status wait_queue(tn_queue* q, uint64_t value, uint64_t timeout_ns, tn_diag* diag) {
-  if (q->inline_work) return TN_OK;
+  if (q->inline_work || q->confirmed.load() >= value) return TN_OK;
   {
     std::lock_guard lock(q->lock);
-    if (q->confirmed >= value) return TN_OK;
     if (q->signalled < value)
       if (tn_status s = signal_queue(q, diag)) return s;
     value = q->signalled;
@@ -170,13 +170,13 @@ tn_status order_after_point(tn_queue* q, const tn_point& point, tn_diag* diag) {
   if (point.queue == 0 || point.queue == q->id) return TN_OK;
   tn_queue* other = q->runtime->queue(point.queue);
   if (!other || other->inline_work) return TN_OK;  // gone queues finished their work
-  {
-    std::lock_guard lock(other->lock);
-    if (other->confirmed >= point.value) return TN_OK;
-  }
-  if (tn_status s = signal_queue(other, diag)) return s;
-  if (other->device == q->device && !q->inline_work)
+  if (other->confirmed.load() >= point.value) return TN_OK;
+  if (other->signalled.load() < point.value)
+    if (tn_status s = signal_queue(other, diag)) return s;
+  if (other->device == q->device && !q->inline_work) {
+    std::lock_guard lock(q->lock);
     return q->device->plugin->table->wait(q->dev_queue, other->timeline, point.value, TN_FOREVER, diag);
+  }
   return wait_queue(other, point.value, TN_FOREVER, diag);  // no shared handle between plugins: the host waits
 }
 

@@ -56,10 +56,11 @@ struct tn_queue {
   std::unique_ptr<tenon::kernel::QueuePool> pool;
   std::unique_ptr<tenon::kernel::CacheEntry[]> cache;
 
-  // Asynchronous devices only; guarded by `lock`, since another thread may need a signal.
+  // Asynchronous devices only; guarded by `lock`, since another thread may need a signal. A thread holds the lock of one
+  // queue at a time: two queues that wait for each other's results would else block each other for good.
   std::recursive_mutex lock;
   tn_dev_timeline* timeline = nullptr;
-  uint64_t signalled = 0, confirmed = 0;
+  std::atomic<uint64_t> signalled{0}, confirmed{0};  // written under `lock`, read also without
   std::deque<tenon::kernel::WorkRecord> log;
   std::deque<tenon::kernel::FailedWork> failures;
   std::vector<std::pair<uint64_t, tenon::kernel::Storage*>> held;  // host memory in use until the value passes
@@ -80,7 +81,7 @@ tn_status wait_queue(tn_queue* q, uint64_t value, uint64_t timeout_ns, tn_diag* 
 uint64_t find_failure(tn_queue* q, uint64_t after, uint64_t upto, bool* depends, tn_diag* diag);
 // Records a launch of asynchronous work.
 void log_work(tn_queue* q, uint64_t value, const tn_tensor* const* in, uint32_t n_in);
-// Later work of q waits for what wrote `s`.
+// Later work of q waits for what wrote `s`. Not to be called under q's lock, unless it was called before for the same.
 tn_status order_after(tn_queue* q, const Storage* s, tn_diag* diag);
 tn_status order_after_point(tn_queue* q, const tn_point& point, tn_diag* diag);
 

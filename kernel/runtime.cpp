@@ -20,12 +20,15 @@ struct ThreadQueues {
     uint64_t serial;
     uint32_t device;
     tn_queue* queue;
-    std::weak_ptr<Runtime*> owner;
+    std::weak_ptr<Alive> owner;
   };
   std::vector<Row> rows;
   ~ThreadQueues() {
     for (Row& row : rows)
-      if (auto owner = row.owner.lock()) (*owner)->abandon_queue(row.queue->id);
+      if (auto owner = row.owner.lock()) {
+        std::lock_guard lock(owner->mutex);  // the runtime does not go meanwhile
+        if (owner->runtime) owner->runtime->abandon_queue(row.queue->id);
+      }
   }
 };
 thread_local ThreadQueues t_queues;
@@ -38,7 +41,8 @@ std::string last_part(const char* id) {
 }  // namespace
 
 Runtime::Runtime(const tn_runtime_options* options)
-    : serial_(next_serial()), alive_(std::make_shared<Runtime*>(this)), pool_(options && TN_HAS(tn_runtime_options, options, threads) && options->threads ? options->threads : default_thread_count()) {
+    : serial_(next_serial()), pool_(options && TN_HAS(tn_runtime_options, options, threads) && options->threads ? options->threads : default_thread_count()) {
+  alive_->runtime = this;
   types_.set_epoch(&epoch_);
   if (!options) return;
   if (TN_HAS(tn_runtime_options, options, flags)) flags_ = options->flags;
@@ -49,6 +53,10 @@ Runtime::Runtime(const tn_runtime_options* options)
 
 Runtime::~Runtime() {
   tn_diag ignored;
+  {
+    std::lock_guard lock(alive_->mutex);
+    alive_->runtime = nullptr;
+  }
   alive_.reset();
   shut_down(TN_FOREVER, &ignored);
 }

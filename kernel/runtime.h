@@ -28,6 +28,12 @@
 
 namespace tenon::kernel {
 
+// What a thread that ends looks through: the runtime, or nullptr once it began to go.
+struct Alive {
+  std::mutex mutex;
+  class Runtime* runtime = nullptr;
+};
+
 class Runtime {
  public:
   static constexpr uint32_t kPlanLimit = 16 * 1024;    // documented bound of the shared plan cache
@@ -96,7 +102,7 @@ class Runtime {
   void fill_host(PluginSlot* slot);
 
   const uint64_t serial_;
-  std::shared_ptr<Runtime*> alive_;                 // thread-exit hooks look through it
+  std::shared_ptr<Alive> alive_ = std::make_shared<Alive>();
   std::recursive_mutex plugin_mutex_;
   std::vector<std::unique_ptr<PluginSlot>> slots_;
   std::map<std::string, std::string> config_;

@@ -1,0 +1,118 @@
+// Several queues and threads at once; best run under the thread sanitizer too.
+#include <atomic>
+#include <thread>
+
+#include "tests/kernel/harness.h"
+
+extern "C" const tn_plugin* tn_plugin_query(uint32_t abi, const tn_host* host);
+
+namespace tenon::test {
+namespace {
+
+// The simulated accelerator beside the CPU: its work is asynchronous.
+class Queues : public RuntimeTest {
+ protected:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    kernel::PluginSlot* slot = runtime->core.add_slot();
+    std::snprintf(slot->entry.id, sizeof slot->entry.id, "dev.tenon.sim");
+    slot->table = tn_plugin_query(TN_ABI_CURRENT, &slot->host);
+    ASSERT_NE(slot->table, nullptr);
+    TN_ASSERT_OK(runtime->core.attach(slot, diag));
+    TN_ASSERT_OK(tn_device_find(runtime.get(), "sim:0", TN_POLICY_REQUIRE, &sim, diag));
+  }
+
+  tn_tensor* tensor_on(tn_queue* q, const std::vector<float>& values) {
+    tn_tensor* t = nullptr;
+    tn_diag d{};
+    EXPECT_EQ(tn_tensor_create(q, type(TN_F32, {static_cast<int64_t>(values.size())}), &t, &d), TN_OK) << d.msg;
+    EXPECT_EQ(tn_tensor_write(q, t, values.data(), values.size() * 4, &d), TN_OK) << d.msg;
+    return t;
+  }
+
+  tn_tensor* sum(tn_queue* q, tn_tensor* a, tn_tensor* b, uint32_t add) {
+    tn_tensor *in[2] = {a, b}, *out = nullptr;
+    tn_diag d{};
+    const tn_call_args args{add, 0, 0, 0, 2, 1, in, &out, nullptr};
+    EXPECT_EQ(tn_call(q, &args, &d), TN_OK) << d.msg;
+    return out;
+  }
+
+  uint32_t sim = 0;
+};
+
+TEST_F(Queues, that_read_each_others_results_do_not_block_each_other) {
+  const uint32_t add = op("add");
+  tn_queue* queues[2] = {};
+  tn_tensor* values[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    TN_ASSERT_OK(tn_queue_create(runtime.get(), sim, 0, &queues[i], diag));
+    values[i] = tensor_on(queues[i], {1, 2, 3});
+  }
+  std::vector<tn_tensor*> mine[2];  // kept until all is done: releasing does not wait for the other queue
+  std::atomic<tn_tensor*> last[2] = {values[0], values[1]};
+  auto work = [&](int i) {
+    for (int n = 0; n < 300; ++n) {
+      mine[i].push_back(sum(queues[i], last[1 - i].load(), values[i], add));
+      last[i] = mine[i].back();
+    }
+  };
+  std::thread other(work, 1);
+  work(0);
+  other.join();
+  for (int i = 0; i < 2; ++i) {
+    float got[3];
+    TN_ASSERT_OK(tn_tensor_read(queues[i], mine[i].front(), got, sizeof got, diag));
+    EXPECT_GE(got[0], 2);
+  }
+  for (int i = 0; i < 2; ++i) {
+    for (tn_tensor* t : mine[i]) tn_tensor_release(t);
+    tn_tensor_release(values[i]);
+  }
+  for (tn_queue* q : queues) TN_ASSERT_OK(tn_queue_destroy(q, diag));
+}
+
+TEST_F(Queues, keep_their_pools_apart_while_another_thread_trims) {
+  const uint32_t t = type(TN_F32, {64});
+  tn_queue* own = nullptr;
+  TN_ASSERT_OK(tn_queue_create(runtime.get(), cpu, 0, &own, diag));
+  std::atomic<bool> stop{false};
+  std::thread trimmer([&] {
+    while (!stop) EXPECT_EQ(tn_memory_trim(runtime.get(), cpu, nullptr), TN_OK);
+  });
+  for (int n = 0; n < 20000; ++n) {
+    tn_tensor *a = nullptr, *b = nullptr;
+    ASSERT_EQ(tn_tensor_create(own, t, &a, nullptr), TN_OK);
+    ASSERT_EQ(tn_tensor_create(own, t, &b, nullptr), TN_OK);
+    ASSERT_NE(a, b);
+    tn_tensor_release(a);
+    tn_tensor_release(b);
+  }
+  stop = true;
+  trimmer.join();
+  TN_ASSERT_OK(tn_queue_destroy(own, diag));
+}
+
+TEST_F(Queues, of_ending_threads_and_an_ending_runtime_do_not_meet) {
+  for (int n = 0; n < 200; ++n) {
+    auto own = std::make_unique<tn_runtime>(nullptr);
+    kernel::PluginSlot* slot = own->core.add_slot();
+    std::snprintf(slot->entry.id, sizeof slot->entry.id, "%s", TN_REFERENCE_ID);
+    slot->table = tn_reference_query(TN_ABI_CURRENT, &slot->host);
+    TN_ASSERT_OK(own->core.attach(slot, diag));
+    std::atomic<bool> used{false};
+    std::thread user([&] {
+      uint32_t device = 0;
+      tn_queue* q = nullptr;
+      EXPECT_EQ(tn_device_find(own.get(), "cpu:0", TN_POLICY_REQUIRE, &device, nullptr), TN_OK);
+      EXPECT_EQ(tn_queue_get(own.get(), device, &q, nullptr), TN_OK);
+      used = true;
+    });
+    while (!used) std::this_thread::yield();
+    own.reset();  // while the thread ends and gives its queue up
+    user.join();
+  }
+}
+
+}  // namespace
+}  // namespace tenon::test

@@ -350,6 +350,7 @@ KernelUse::~KernelUse() {
 
 tn_status make_plan(Runtime& rt, const Request& asked, tn_plan** out, tn_diag* diag) {
   Request request = asked;
+  request.flags |= rt.call_flags();
   request.type_only.resize(request.in.size(), false);
   if (request.n_out == 0 && !request.op->derived()) request.n_out = output_count(*request.op->def, *request.attrs);
   tn_diag cause{};

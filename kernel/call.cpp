@@ -506,30 +506,48 @@ extern "C" tn_status tn_call(tn_queue* q, const tn_call_args* a, tn_diag* diag) 
   return TN_OK;
 }
 
+namespace {
+
+// The usual launch: every operand is there, of the type the plan was made for, on its device; given outputs are no inputs.
+inline bool plain_launch(const tn_queue* q, const tn_plan* p, const tn_call_args* a) {
+  if (!p->simple || !q->inline_work || q->device != p->device || p->asked) return false;
+  const uint32_t here = p->device->index;
+  const uint32_t* types = p->in_types.data();
+  for (uint32_t i = 0; i < a->n_in; ++i) {
+    const tn_tensor* t = a->in[i];
+    if (!t || is_type_only(t) || t->type_id != types[i] || t->storage->device != here) return false;
+  }
+  for (uint32_t i = 0; i < a->n_out; ++i) {
+    const tn_tensor* t = a->out[i];
+    if (!t) continue;
+    if (t->type_id != p->outputs[i].type_id) return false;
+    for (uint32_t k = 0; k < a->n_in; ++k)
+      if (a->in[k]->storage == t->storage) return false;
+  }
+  return true;
+}
+
+tn_status check_launch_types(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag) {
+  for (uint32_t i = 0; i < a->n_in; ++i) {
+    const tn_tensor* t = a->in[i];
+    const uint32_t given = !t ? 0 : is_type_only(t) ? type_only_id(t) : t->type_id;
+    if (given == p->in_types[i]) continue;
+    tn_type want{};
+    q->runtime->types().get(p->in_types[i], &want);
+    if (t && !is_type_only(t) && same_type(t->type, want)) continue;
+    char have[96], need[96];
+    return fail(diag, TN_E_SHAPE, id(kArg, 217), "plan input %u has the wrong type\nwhy: it is %s, the plan was made for %s\ntry: prepare a plan for it", i,
+                t && !is_type_only(t) ? type_text(t->type, have, sizeof have) : "absent", type_text(want, need, sizeof need));
+  }
+  return TN_OK;
+}
+
+}  // namespace
+
 extern "C" tn_status tn_plan_launch(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag) {
   if (__builtin_expect(a->n_in != p->n_in || a->n_out != p->n_out || a->push_bytes < p->push_bytes, 0))
     return fail(diag, TN_E_ARG, id(kArg, 216), "plan launched with the wrong operands\nwhy: %u inputs, %u outputs, %u push bytes; it takes %u, %u, %u\ntry: pass what tn_plan_inspect says", a->n_in, a->n_out, a->push_bytes, p->n_in, p->n_out, p->push_bytes);
-  bool exact = q->device == p->device && !p->asked;
-  for (uint32_t i = 0; i < a->n_in; ++i) {
-    const tn_tensor* t = a->in[i];
-    const uint32_t id = !t ? 0 : is_type_only(t) ? type_only_id(t) : t->type_id;
-    if (__builtin_expect(id != p->in_types[i], 0)) {
-      tn_type want{};
-      q->runtime->types().get(p->in_types[i], &want);
-      if (!t || is_type_only(t) || !same_type(t->type, want)) {
-        char have[96], need[96];
-        return fail(diag, TN_E_SHAPE, tenon::kernel::id(kArg, 217), "plan input %u has the wrong type\nwhy: it is %s, the plan was made for %s\ntry: prepare a plan for it", i, t && !is_type_only(t) ? type_text(t->type, have, sizeof have) : "absent", type_text(want, need, sizeof need));
-      }
-    }
-    exact &= !t || is_type_only(t) || t->storage->device == p->device->index;
-  }
-  if (__builtin_expect(!exact, 0)) return run_moved(q, p, a, diag);
-  if (__builtin_expect(p->simple && q->inline_work && !any_given(p, a), 1)) return run_simple(q, p, a, diag);
-  // The usual launch writes into given tensors of exactly the right type that are no inputs.
-  bool plain = p->simple && q->inline_work;
-  for (uint32_t i = 0; plain && i < a->n_out; ++i) {
-    plain = a->out[i] && a->out[i]->type_id == p->outputs[i].type_id;
-    for (uint32_t k = 0; plain && k < a->n_in; ++k) plain = !a->in[k] || is_type_only(a->in[k]) || a->in[k]->storage != a->out[i]->storage;
-  }
-  return plain ? run_simple(q, p, a, diag) : run_checked(q, p, a, diag);
+  if (__builtin_expect(plain_launch(q, p, a), 1)) return run_simple(q, p, a, diag);
+  if (tn_status s = check_launch_types(q, p, a, diag)) return s;
+  return guarded(diag, [&] { return run_moved(q, p, a, diag); });
 }

@@ -66,6 +66,10 @@ class Runtime {
   ThreadPool& pool() { return pool_; }
   uint32_t policy() const { return policy_; }
   uint32_t flags() const { return flags_; }
+  // What the runtime's own options demand of every call: TN_CALL_*.
+  uint32_t call_flags() const {
+    return (policy_ == TN_POLICY_NO_EXPAND ? uint32_t{TN_CALL_NO_EXPAND} : 0u) | (flags_ & TN_RT_DETERMINISTIC ? uint32_t{TN_CALL_DETERMINISTIC} : 0u);
+  }
   uint64_t memory_limit() const { return memory_limit_; }
   std::atomic<uint32_t>& epoch() { return epoch_; }
   uint64_t serial() const { return serial_; }

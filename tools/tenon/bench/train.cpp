@@ -21,7 +21,7 @@ nn::Sequential cnn() {
 Sampler steps(nn::Sequential (*net)(), const Shape& images, int64_t batch) {
   struct Held {
     Held(nn::Sequential net, Tensor images, Tensor classes)
-        : model(std::move(net)), adam(model.parameters(), {.lr = 1e-3}), x(std::move(images)), target(std::move(classes)) {}
+        : model(std::move(net)), adam(model.parameters(), {.lr = 1e-3}), x(images.rank() == 4 ? images.channels_last() : images), target(std::move(classes)) {}
     nn::Sequential model;
     optim::Adam adam;
     Tensor x, target;

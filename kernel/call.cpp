@@ -91,8 +91,12 @@ class Launcher {
   }
 
   tn_status run() {
+    const uint64_t before = q_->submitted.load(std::memory_order_relaxed);
     tn_status status = make_outputs();
     for (size_t s = 0; status == TN_OK && s < p_->steps.size(); ++s) status = step(p_->steps[s]);
+    // A trim in between signalled the first steps with a value that no result carries.
+    if (status == TN_OK && q_->submitted.load(std::memory_order_relaxed) != before && find_failure(q_, before, UINT64_MAX, nullptr, diag_))
+      status = TN_E_FAILED;
     value_ = q_->submitted.load(std::memory_order_relaxed) + 1;
     q_->submitted.store(value_, std::memory_order_relaxed);
     if (status == TN_OK) status = give_results();

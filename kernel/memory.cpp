@@ -4,6 +4,7 @@
 #include <new>
 
 #include "kernel/device.h"
+#include "kernel/queue.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
 
@@ -107,8 +108,8 @@ void DevicePool::stats(tn_memory_info* out) const {
 
 // ---- QueuePool ----------------------------------------------------------------------------------------------------
 
-QueuePool::QueuePool(DevicePool& device, uint32_t device_index, bool thread_bound)
-    : device_(device), device_index_(device_index), thread_bound_(thread_bound) {
+QueuePool::QueuePool(DevicePool& device, tn_queue* queue, bool thread_bound)
+    : device_(device), queue_(queue), thread_bound_(thread_bound) {
   device_.add(this);
 }
 
@@ -150,7 +151,7 @@ Storage* QueuePool::take_slow(uint32_t size_class, tn_diag* diag) {
     return nullptr;
   }
   s->size_class = size_class;
-  s->device = device_index_;
+  s->device = queue_->device->index;
   s->home = this;
   s->base.storage = s;
   s->base.view.handle = s->buffer.handle;
@@ -182,7 +183,21 @@ void QueuePool::drain(Storage** lists) {
   }
 }
 
+// Whether no work uses the pool's blocks any more. Never waits for a lock: the holder may wait for us. A value of its own is
+// signalled, since the middle of a plan may be asking for memory, and what that launched has no value yet.
+bool QueuePool::settle() {
+  if (!queue_->timeline) return true;  // works inline, or is closed
+  std::unique_lock lock(queue_->lock, std::try_to_lock);
+  if (!lock) return false;
+  const uint64_t value = queue_->submitted.load(std::memory_order_relaxed) + 1;
+  queue_->submitted.store(value, std::memory_order_relaxed);
+  log_work(queue_, value, nullptr, 0);
+  tn_diag ignored;
+  return wait_queue(queue_, value, TN_FOREVER, &ignored) == TN_OK || queue_->lost;
+}
+
 uint64_t QueuePool::trim() {
+  if (!settle()) return 0;
   if (thread_bound_) return trim(free_);
   std::lock_guard lock(shared_mutex_);
   return trim(shared_);

@@ -76,7 +76,7 @@ class DevicePool {
 
 class QueuePool {
  public:
-  QueuePool(DevicePool& device, uint32_t device_index, bool thread_bound);
+  QueuePool(DevicePool& device, tn_queue* queue, bool thread_bound);
   ~QueuePool();
 
   // A storage of at least `bytes`; its base tensor has one reference, as has the storage. nullptr on failure.
@@ -92,7 +92,9 @@ class QueuePool {
   void give(Storage* s);  // any thread
   void adopt();    // the calling thread becomes the owner
   void abandon();  // the owner is gone: others may trim this pool
-  uint64_t trim();        // blocks back to the device; bytes. Bound to a thread: its owner only, or nobody uses the queue
+  // Blocks back to the device; bytes. Bound to a thread: its owner only, or nobody uses the queue. Waits for the queue's work
+  // first, which may still use what was handed back; gives back nothing (0) while another thread works with the queue.
+  uint64_t trim();
   uint64_t pooled() const { return pooled_.load(std::memory_order_relaxed); }
   uint64_t live() const { return live_.load(std::memory_order_relaxed); }  // storages handed out
   bool idle_for_trim() const { return !thread_bound_ || owner_.load(std::memory_order_relaxed) == nullptr; }
@@ -103,8 +105,9 @@ class QueuePool {
   Storage* take_slow(uint32_t size_class, tn_diag* diag);
   void drain(Storage** lists);  // returns from other threads
   uint64_t trim(Storage** lists);
+  bool settle();
   DevicePool& device_;
-  const uint32_t device_index_;
+  tn_queue* const queue_;
   const bool thread_bound_;
   std::atomic<const void*> owner_{nullptr};
   Storage* free_[kSizeClasses] = {};     // of the owner; stays empty in a pool bound to no thread

@@ -23,9 +23,9 @@ tn_status open_queue(Runtime& rt, Device* device, int32_t priority, bool thread_
       return s;
     }
   }
-  q->pool = std::make_unique<QueuePool>(device->memory, device->index, thread_bound);
-  if (thread_bound) q->pool->adopt();
   q->cache = std::make_unique<CacheEntry[]>(kCacheEntries);
+  q->pool = std::make_unique<QueuePool>(device->memory, q.get(), thread_bound);
+  if (thread_bound) q->pool->adopt();
   *out = std::move(q);
   return TN_OK;
 }

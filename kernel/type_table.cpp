@@ -21,10 +21,11 @@ uint64_t hash_bytes(const void* data, size_t bytes, uint64_t seed) {
   return h ^ (h >> 29);
 }
 
+// Without sign while multiplying: sizes in front of a zero may have any product.
 int64_t element_count(const tn_type& t) {
-  int64_t n = 1;
-  for (int i = 0; i < t.rank; ++i) n *= t.dim[i];
-  return n;
+  uint64_t n = 1;
+  for (int i = 0; i < t.rank; ++i) n *= static_cast<uint64_t>(t.dim[i]);
+  return static_cast<int64_t>(n);
 }
 
 uint64_t dense_bytes(const tn_type& t) {
@@ -51,19 +52,19 @@ bool element_range(const tn_type& t, int64_t* lo, int64_t* hi) {
 }
 
 bool is_dense(const tn_type& t) {
-  int64_t stride = 1;
+  uint64_t stride = 1;
   for (int i = t.rank - 1; i >= 0; --i) {
-    if (t.dim[i] != 1 && t.stride[i] != stride) return false;
-    stride *= t.dim[i] ? t.dim[i] : 1;
+    if (t.dim[i] != 1 && t.stride[i] != static_cast<int64_t>(stride)) return false;
+    stride *= static_cast<uint64_t>(t.dim[i] ? t.dim[i] : 1);
   }
   return true;
 }
 
 void set_dense_strides(tn_type* t) {
-  int64_t stride = 1;
+  uint64_t stride = 1;
   for (int i = t->rank - 1; i >= 0; --i) {
-    t->stride[i] = stride;
-    stride *= t->dim[i] ? t->dim[i] : 1;
+    t->stride[i] = static_cast<int64_t>(stride);
+    stride *= static_cast<uint64_t>(t->dim[i] ? t->dim[i] : 1);
   }
 }
 

@@ -215,6 +215,15 @@ TEST_F(Call, gives_new_shapes_of_a_class_the_right_results) {
   }
 }
 
+TEST_F(Call, takes_an_empty_tensor_whose_other_sizes_have_no_product) {
+  tn_tensor* x = nullptr;
+  TN_ASSERT_OK(tn_tensor_create(queue, type(TN_F32, {int64_t{1} << 40, int64_t{1} << 40, 0}), &x, diag));
+  auto y = call(op("add"), 0, {x, x});
+  EXPECT_EQ(read(y[0]).size(), 0u);
+  tn_tensor_release(x);
+  tn_tensor_release(y[0]);
+}
+
 TEST_F(Call, reports_what_is_held_when_memory_runs_out) {
   TN_ASSERT_OK(tn_memory_limit(runtime.get(), cpu, 1 << 20, diag));
   tn_tensor* t = nullptr;

@@ -18,6 +18,7 @@ class Queues : public RuntimeTest {
     std::snprintf(slot->entry.id, sizeof slot->entry.id, "dev.tenon.sim");
     slot->table = tn_plugin_query(TN_ABI_CURRENT, &slot->host);
     ASSERT_NE(slot->table, nullptr);
+    runtime->core.set_config("sim.latency_ns", "200000");
     TN_ASSERT_OK(runtime->core.attach(slot, diag));
     TN_ASSERT_OK(tn_device_find(runtime.get(), "sim:0", TN_POLICY_REQUIRE, &sim, diag));
   }
@@ -91,6 +92,21 @@ TEST_F(Queues, keep_their_pools_apart_while_another_thread_trims) {
   stop = true;
   trimmer.join();
   TN_ASSERT_OK(tn_queue_destroy(own, diag));
+}
+
+TEST_F(Queues, have_done_their_work_before_their_memory_goes_back_to_the_device) {
+  const uint32_t add = op("add");
+  tn_queue* q = nullptr;
+  TN_ASSERT_OK(tn_queue_get(runtime.get(), sim, &q, diag));
+  TN_ASSERT_OK(tn_memory_limit(runtime.get(), sim, 1 << 20, diag));
+  for (int n = 0; n < 5; ++n) {
+    tn_tensor* x = tensor_on(q, std::vector<float>(1 << 16, 1.f));
+    for (int k = 0; k < 8; ++k) tn_tensor_release(sum(q, x, x, add));
+    tn_tensor_release(x);
+    tn_tensor* large = nullptr;  // fits only once the rest is given back
+    TN_ASSERT_OK(tn_tensor_create(q, type(TN_F32, {200000}), &large, diag));
+    tn_tensor_release(large);
+  }
 }
 
 TEST_F(Queues, of_ending_threads_and_an_ending_runtime_do_not_meet) {

@@ -146,7 +146,10 @@ Tensor Tensor::contiguous(Where where) const {
 }
 Tensor Tensor::channels_last(Where where) const {
   require_defined(*this, "channels_last", "this", where);
-  return permute({0, 2, 3, 1}, where).contiguous(where).permute({0, 3, 1, 2}, where);
+  const Tensor last = permute({0, 2, 3, 1}, where).contiguous(where);
+  if (last.dim(3) != 1) return last.permute({0, 3, 1, 2}, where);
+  // One channel lies the same in both orders; its stride tells convolutions which one is meant.
+  return last.reshape({last.dim(0), last.dim(1), last.dim(2)}, where).unsqueeze(3, where).permute({0, 3, 1, 2}, where);
 }
 
 Tensor Tensor::to(Device d, Where where) const {

@@ -356,6 +356,7 @@ tn_status run_plan(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag
   const tn_status status = p->simple ? run_simple(q, p, a, diag) : Launcher(q, p, a, diag).run();
   if (!q->inline_work && status == TN_OK) {
     log_work(q, q->submitted.load(std::memory_order_relaxed), a->in, a->n_in);
+    hold_foreign(q, q->submitted.load(std::memory_order_relaxed), a->out, a->n_out);
     if (q->runtime->flags() & TN_RT_PRECISE) return signal_queue(q, diag);
   }
   return status;

@@ -348,11 +348,15 @@ tn_status run_plan(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag
     for (uint32_t i = 0; i < a->n_in; ++i)
       if (a->in[i] && !is_type_only(a->in[i]))
         if (tn_status s = order_after(q, a->in[i]->storage, diag)) return s;
+    for (uint32_t i = 0; i < a->n_out; ++i)  // what is written over, too
+      if (a->out[i])
+        if (tn_status s = order_after(q, a->out[i]->storage, diag)) return s;
     lock.lock();
   }
   const tn_status status = p->simple ? run_simple(q, p, a, diag) : Launcher(q, p, a, diag).run();
   if (!q->inline_work && status == TN_OK) {
     log_work(q, q->submitted.load(std::memory_order_relaxed), a->in, a->n_in);
+    hold_foreign(q, q->submitted.load(std::memory_order_relaxed), a->out, a->n_out);
     if (q->runtime->flags() & TN_RT_PRECISE) return signal_queue(q, diag);
   }
   return status;

@@ -187,7 +187,10 @@ tn_status copy_tensor(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
   if (tn_status s = copy_here(q, dst, src, diag)) return s;
   const uint64_t value = next_value(q);
   wrote(q, dst->storage, value);
-  if (!q->inline_work) log_work(q, value, &src, 1);
+  if (!q->inline_work) {
+    log_work(q, value, &src, 1);
+    hold_foreign(q, value, &dst, 1);
+  }
   return TN_OK;
 }
 

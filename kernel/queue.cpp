@@ -154,6 +154,14 @@ uint64_t find_failure(tn_queue* q, uint64_t after, uint64_t upto, bool* depends,
   return first->value;
 }
 
+void hold_foreign(tn_queue* q, uint64_t value, const tn_tensor* const* used, uint32_t n) {
+  for (uint32_t i = 0; i < n; ++i) {
+    if (!used[i] || is_type_only(used[i]) || used[i]->storage->home == q->pool.get()) continue;
+    q->held.emplace_back(value, used[i]->storage);
+    used[i]->storage->refs.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
 void log_work(tn_queue* q, uint64_t value, const tn_tensor* const* in, uint32_t n_in) {
   WorkRecord w;
   w.value = value;
@@ -164,6 +172,7 @@ void log_work(tn_queue* q, uint64_t value, const tn_tensor* const* in, uint32_t 
     w.inputs.push_back({s->ready_queue.load(std::memory_order_relaxed), 0, s->ready_value.load(std::memory_order_relaxed)});
   }
   q->log.push_back(std::move(w));
+  hold_foreign(q, value, in, n_in);
 }
 
 tn_status order_after_point(tn_queue* q, const tn_point& point, tn_diag* diag) {

@@ -63,7 +63,7 @@ struct tn_queue {
   std::atomic<uint64_t> signalled{0}, confirmed{0};  // written under `lock`, read also without
   std::deque<tenon::kernel::WorkRecord> log;
   std::deque<tenon::kernel::FailedWork> failures;
-  std::vector<std::pair<uint64_t, tenon::kernel::Storage*>> held;  // host memory in use until the value passes
+  std::vector<std::pair<uint64_t, tenon::kernel::Storage*>> held;  // in use until the value passes
   bool lost = false;
 };
 
@@ -79,8 +79,10 @@ tn_status signal_queue(tn_queue* q, tn_diag* diag);
 tn_status wait_queue(tn_queue* q, uint64_t value, uint64_t timeout_ns, tn_diag* diag);
 // First failed value > after and <= upto, 0 if none; its cause in diag.
 uint64_t find_failure(tn_queue* q, uint64_t after, uint64_t upto, bool* depends, tn_diag* diag);
-// Records a launch of asynchronous work.
+// Records a launch of asynchronous work, and holds what it uses of other queues' pools, which hand memory out again in the
+// order of their own queue only. Under q's lock.
 void log_work(tn_queue* q, uint64_t value, const tn_tensor* const* in, uint32_t n_in);
+void hold_foreign(tn_queue* q, uint64_t value, const tn_tensor* const* used, uint32_t n);
 // Later work of q waits for what wrote `s`. Not to be called under q's lock, unless it was called before for the same.
 tn_status order_after(tn_queue* q, const Storage* s, tn_diag* diag);
 tn_status order_after_point(tn_queue* q, const tn_point& point, tn_diag* diag);

@@ -155,6 +155,7 @@ tn_status Runtime::detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) 
   if (!slot->attached) return fail(diag, TN_E_STATE, id(kState, 7), "plugin %s is not in use\nwhy: it was refused or unloaded before\ntry: list plugins with `tenon plugins`", slot->entry.id);
   for (Device* d : devices())
     if (d->plugin == slot && d->handle) {
+      wait_device(d);  // queues hold what their work still uses
       tn_memory_info info{};
       d->memory.stats(&info);
       if (info.in_use) return fail(diag, TN_E_BUSY, id(kState, 8), "plugin %s is in use\nwhy: %llu bytes of tensors live on %s\ntry: release them first", slot->entry.id, static_cast<unsigned long long>(info.in_use), d->name);
@@ -435,10 +436,9 @@ tn_status Runtime::shut_down(uint64_t timeout_ns, tn_diag* diag) {
     }
   drop_plans();
   for (auto& q : queues)
-    if (q) {
-      if (q->dev_queue) close_queue(q.get());
-      q->pool.reset();
-    }
+    if (q && q->dev_queue) close_queue(q.get());
+  for (auto& q : queues)  // only now: queues hold memory of each other's pools
+    if (q) q->pool.reset();
   queues.clear();
   for (auto& slot : slots_) {
     if (!slot->attached) continue;

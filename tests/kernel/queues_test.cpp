@@ -31,8 +31,9 @@ class Queues : public RuntimeTest {
     return t;
   }
 
-  tn_tensor* sum(tn_queue* q, tn_tensor* a, tn_tensor* b, uint32_t add) {
-    tn_tensor *in[2] = {a, b}, *out = nullptr;
+  // Into `out` where it is given, else into a new tensor.
+  tn_tensor* sum(tn_queue* q, tn_tensor* a, tn_tensor* b, uint32_t add, tn_tensor* out = nullptr) {
+    tn_tensor* in[2] = {a, b};
     tn_diag d{};
     const tn_call_args args{add, 0, 0, 0, 2, 1, in, &out, nullptr};
     EXPECT_EQ(tn_call(q, &args, &d), TN_OK) << d.msg;
@@ -50,7 +51,7 @@ TEST_F(Queues, that_read_each_others_results_do_not_block_each_other) {
     TN_ASSERT_OK(tn_queue_create(runtime.get(), sim, 0, &queues[i], diag));
     values[i] = tensor_on(queues[i], {1, 2, 3});
   }
-  std::vector<tn_tensor*> mine[2];  // kept until all is done: releasing does not wait for the other queue
+  std::vector<tn_tensor*> mine[2];
   std::atomic<tn_tensor*> last[2] = {values[0], values[1]};
   auto work = [&](int i) {
     for (int n = 0; n < 300; ++n) {
@@ -71,6 +72,43 @@ TEST_F(Queues, that_read_each_others_results_do_not_block_each_other) {
     tn_tensor_release(values[i]);
   }
   for (tn_queue* q : queues) TN_ASSERT_OK(tn_queue_destroy(q, diag));
+}
+
+TEST_F(Queues, write_over_a_tensor_in_the_order_of_the_calls) {
+  const uint32_t add = op("add");
+  tn_queue* slow = nullptr;
+  TN_ASSERT_OK(tn_queue_create(runtime.get(), sim, 0, &slow, diag));
+  tn_queue* fast = nullptr;
+  TN_ASSERT_OK(tn_queue_create(runtime.get(), sim, 0, &fast, diag));
+  tn_tensor *one = tensor_on(slow, {1}), *two = tensor_on(fast, {2}), *x = tensor_on(slow, {0});
+  for (int n = 0; n < 10; ++n) tn_tensor_release(sum(slow, one, one, add));
+  sum(slow, one, one, add, x);
+  sum(fast, two, two, add, x);
+  tn_point end;
+  tn_queue_point(slow, &end);
+  TN_ASSERT_OK(tn_wait(runtime.get(), &end, 1, TN_FOREVER, diag));
+  float got = 0;
+  TN_ASSERT_OK(tn_tensor_read(fast, x, &got, sizeof got, diag));
+  EXPECT_EQ(got, 4);
+  for (tn_tensor* t : {one, two, x}) tn_tensor_release(t);
+  for (tn_queue* q : {slow, fast}) TN_ASSERT_OK(tn_queue_destroy(q, diag));
+}
+
+TEST_F(Queues, read_a_tensor_that_was_released_before_they_came_to_it) {
+  const uint32_t add = op("add");
+  tn_queue *home = nullptr, *slow = nullptr;
+  TN_ASSERT_OK(tn_queue_create(runtime.get(), sim, 0, &home, diag));
+  TN_ASSERT_OK(tn_queue_create(runtime.get(), sim, 0, &slow, diag));
+  tn_tensor *one = tensor_on(slow, {1}), *x = tensor_on(home, {2});
+  for (int n = 0; n < 10; ++n) tn_tensor_release(sum(slow, one, one, add));
+  tn_tensor* y = sum(slow, x, x, add);
+  tn_tensor_release(x);
+  tn_tensor* z = tensor_on(home, {100});  // may get the memory of x only when y is done
+  float got = 0;
+  TN_ASSERT_OK(tn_tensor_read(slow, y, &got, sizeof got, diag));
+  EXPECT_EQ(got, 4);
+  for (tn_tensor* t : {one, y, z}) tn_tensor_release(t);
+  for (tn_queue* q : {home, slow}) TN_ASSERT_OK(tn_queue_destroy(q, diag));
 }
 
 TEST_F(Queues, keep_their_pools_apart_while_another_thread_trims) {

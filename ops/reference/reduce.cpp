@@ -121,8 +121,9 @@ class Source {
 void offsets_at(const Loop& loop, int n, int64_t flat, int64_t* offset) {
   for (int k = 0; k < n; ++k) offset[k] = 0;
   for (int d = loop.rank - 1; d >= 0; --d) {
-    const int64_t at = d > 0 ? flat % loop.dim[d] : flat;
-    flat /= loop.dim[d] > 0 ? loop.dim[d] : 1;
+    const int64_t size = loop.dim[d];  // read once: gcc 12's -fsanitize=bounds breaks `x /= a[d] > 0 ? a[d] : 1`
+    const int64_t at = d > 0 ? flat % size : flat;
+    flat /= size > 0 ? size : 1;
     for (int k = 0; k < n; ++k) offset[k] += at * loop.stride[k][d];
   }
 }

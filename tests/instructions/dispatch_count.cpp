@@ -1,0 +1,120 @@
+// dispatch_count CASE ITERATIONS [PLUGIN_FOLDER]: runs one case of the cost of small ops so many times and prints how many ops
+// that was. gate.py counts its instructions; the cases are those of `tenon bench dispatch`.
+#include <tenon/tenon.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace tenon;
+
+constexpr char kPlugin[] = "dev.tenon.cpu-kernels";
+
+void check(tn_status status, const tn_diag& diag) {
+  if (status != TN_OK) throw std::runtime_error(diag.msg);
+}
+
+int64_t add16(int64_t iterations, bool recording) {
+  Tensor a = rand({16}), b = rand({16}), y;
+  if (recording) a.set_requires_grad(true);
+  set_grad_enabled(recording);
+  for (int64_t k = 0; k < iterations; ++k) y = add(a, b);
+  return iterations;
+}
+
+// 64 shapes x 8 ops, one after another: every call finds another plan than the one before.
+int64_t rotate(int64_t iterations) {
+  using Op = Tensor (*)(const Tensor&, const Tensor&, Where);
+  constexpr Op kOps[] = {add, sub, mul, div, maximum, minimum, less, equal};
+  std::vector<Tensor> operands;
+  for (int64_t k = 0; k < 64; ++k) operands.push_back(k % 2 ? full({k / 2 + 1}, 0.5) : full({2, k / 2 + 1}, 0.5));
+  const NoGrad off;
+  Tensor y;
+  for (int64_t k = 0; k < iterations; ++k)
+    for (const Tensor& x : operands)
+      for (Op op : kOps) y = op(x, x, here());
+  return iterations * static_cast<int64_t>(operands.size() * std::size(kOps));
+}
+
+// A prepared plan, launched through the C functions into an output that is there.
+int64_t launch(int64_t iterations) {
+  const Tensor a = rand({16}), b = rand({16}), y = empty({16});
+  const Device device = default_device();
+  const uint32_t types[] = {a.type_id(), b.type_id()};
+  tn_diag diag{sizeof diag};
+  uint32_t op = 0;
+  tn_plan* plan = nullptr;
+  tn_queue* queue = nullptr;
+  check(tn_op_find(device.runtime(), "add", 0, &op, &diag), diag);
+  const tn_spec spec{op, 0, device.id(), 0, 2, 0, types};
+  check(tn_plan_prepare(device.runtime(), &spec, &plan, &diag), diag);
+  check(tn_queue_get(device.runtime(), device.id(), &queue, &diag), diag);
+  tn_tensor* in[] = {a.handle(), b.handle()};
+  tn_tensor* out[] = {y.handle()};
+  const tn_call_args args{0, 0, 0, 0, 2, 1, in, out, nullptr};
+  for (int64_t k = 0; k < iterations; ++k) check(tn_plan_launch(queue, plan, &args, &diag), diag);
+  tn_plan_release(plan);
+  return iterations;
+}
+
+// Forward and backward of a chain of 50 adds and multiplications; an op is one of the 50 with its share of the backward pass.
+int64_t chain50(int64_t iterations) {
+  Tensor x = rand({16});
+  const Tensor w = rand({16}), seed = ones({16});
+  x.set_requires_grad(true);
+  for (int64_t k = 0; k < iterations; ++k) {
+    Tensor y = x;
+    for (int pair = 0; pair < 25; ++pair) y = mul(add(y, w), w);
+    const Tensor outputs[] = {y}, inputs[] = {x}, seeds[] = {seed};
+    grad(outputs, inputs, seeds);
+  }
+  return iterations * 50;
+}
+
+// Without them the reference kernels would be counted.
+void require_cpu_kernels() {
+  tn_diag diag{sizeof diag};
+  uint32_t n = 0;
+  std::vector<tn_plugin_entry> plugins(16);
+  for (tn_plugin_entry& p : plugins) p.size = sizeof p;
+  check(tn_plugins(default_runtime().get(), plugins.data(), sizeof plugins[0], 16, &n, &diag), diag);
+  for (uint32_t k = 0; k < n && k < 16; ++k)
+    if (std::strcmp(plugins[k].id, kPlugin) == 0 && plugins[k].code == 0) return;
+  throw std::runtime_error(std::string(kPlugin) + " is not in use\nwhy: the folder given lacks it\ntry: build tenon_backend_cpu");
+}
+
+int64_t run(const std::string& name, int64_t iterations) {
+  if (name == "add16.nograd") return add16(iterations, false);
+  if (name == "add16.grad") return add16(iterations, true);
+  if (name == "rotate") return rotate(iterations);
+  if (name == "launch") return launch(iterations);
+  if (name == "chain50.fwdbwd") return chain50(iterations);
+  std::fprintf(stderr, "dispatch_count: unknown case %s\ntry: one of add16.nograd, add16.grad, rotate, launch, chain50.fwdbwd\n", name.c_str());
+  std::exit(2);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: dispatch_count CASE ITERATIONS [PLUGIN_FOLDER]\n");
+    return 2;
+  }
+  // One thread: what a pool's other threads do while they wait would be counted too.
+  RuntimeOptions options{.allow = {kPlugin}, .threads = 1};
+  if (argc > 3) options.paths = {argv[3]};
+  set_default_runtime(Runtime(options));
+  set_default_device(default_runtime().device("cpu:0"));
+  require_cpu_kernels();
+  std::printf("ops %lld\n", static_cast<long long>(run(argv[1], std::strtoll(argv[2], nullptr, 10))));
+  return 0;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "dispatch_count: %s\n", e.what());
+  return 1;
+}

@@ -1,7 +1,8 @@
-// dispatch_count CASE ITERATIONS [PLUGIN_FOLDER]: runs one case of the cost of small ops so many times and prints how many ops
-// that was. gate.py counts its instructions; the cases are those of `tenon bench dispatch`.
+// dispatch_count PLUGIN_FOLDER CASE=ITERATIONS...: runs cases of the cost of small ops, each so many times, and prints how many
+// ops each was. gate.py counts the instructions; the cases are those of `tenon bench dispatch`.
 #include <tenon/tenon.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,8 +24,9 @@ void check(tn_status status, const tn_diag& diag) {
 int64_t add16(int64_t iterations, bool recording) {
   Tensor a = rand({16}), b = rand({16}), y;
   if (recording) a.set_requires_grad(true);
-  set_grad_enabled(recording);
+  const bool before = set_grad_enabled(recording);
   for (int64_t k = 0; k < iterations; ++k) y = add(a, b);
+  set_grad_enabled(before);
   return iterations;
 }
 
@@ -103,16 +105,18 @@ int64_t run(const std::string& name, int64_t iterations) {
 
 int main(int argc, char** argv) try {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: dispatch_count CASE ITERATIONS [PLUGIN_FOLDER]\n");
+    std::fprintf(stderr, "usage: dispatch_count PLUGIN_FOLDER CASE=ITERATIONS...\n");
     return 2;
   }
   // One thread: what a pool's other threads do while they wait would be counted too.
-  RuntimeOptions options{.allow = {kPlugin}, .threads = 1};
-  if (argc > 3) options.paths = {argv[3]};
-  set_default_runtime(Runtime(options));
+  set_default_runtime(Runtime({.paths = {argv[1]}, .allow = {kPlugin}, .threads = 1}));
   set_default_device(default_runtime().device("cpu:0"));
   require_cpu_kernels();
-  std::printf("ops %lld\n", static_cast<long long>(run(argv[1], std::strtoll(argv[2], nullptr, 10))));
+  for (int k = 2; k < argc; ++k) {
+    const std::string text = argv[k], name = text.substr(0, text.find('='));
+    const int64_t iterations = std::strtoll(text.c_str() + std::min(name.size() + 1, text.size()), nullptr, 10);
+    std::printf("ops %s %lld\n", name.c_str(), static_cast<long long>(run(name, iterations)));
+  }
   return 0;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "dispatch_count: %s\n", e.what());

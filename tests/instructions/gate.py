@@ -3,8 +3,8 @@
 
     tests/instructions/gate.py --program BUILD/bin/dispatch_count --plugins BUILD/lib/tenon/plugins --key KEY [--update]
 
-Each case runs under callgrind for two numbers of iterations; the difference leaves out start-up, first calls and shutdown.
-valgrind knows no AVX-512, so the AVX2 kernels are counted. Figures depend on the compiler and the build type: KEY names both,
+callgrind counts one run with few iterations of every case, then for each case a run with many of it; the difference to the first
+leaves out start-up, first calls and shutdown. valgrind knows no AVX-512, so the AVX2 kernels are counted. Figures depend on the compiler and the build type: KEY names both,
 and a key without a baseline is skipped. Exit code: 0 within the limit, 1 above it, 77 skipped, 2 could not be measured.
 """
 import argparse
@@ -21,7 +21,7 @@ import sys
 PASS, FAIL, BROKEN, SKIP = 0, 1, 2, 77
 BASELINE = pathlib.Path(__file__).resolve().parent / "baseline.json"
 LIMIT_PERCENT = 2.0
-# Iterations of the short and the long run. The short one is long enough for every table and pool to have settled.
+# Few and many iterations. The few are enough for every table and pool to have settled.
 CASES = {"add16.nograd": (500, 2500), "add16.grad": (500, 2500), "rotate": (3, 7), "launch": (500, 2500), "chain50.fwdbwd": (10, 50)}
 
 
@@ -40,27 +40,31 @@ def why_skipped(valgrind):
     return None
 
 
-def run_once(args, case, iterations):
-    """Instructions of the whole process, and the ops it ran."""
-    command = [args.valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null", args.program, case, str(iterations), args.plugins]
+def run_once(args, iterations):
+    """Instructions of the whole process, and the ops of each case."""
+    cases = [f"{case}={n}" for case, n in iterations.items()]
+    command = [args.valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null", args.program, args.plugins, *cases]
     # A settled environment: its size and its settings would move figures.
     environment = {"PATH": os.environ.get("PATH", ""), "TENON_CONFIG": "cpu.isa=avx2"}
     result = subprocess.run(command, capture_output=True, text=True, env=environment)
     collected = re.search(r"Collected\s*:\s*(\d+)", result.stderr)
-    ops = re.search(r"^ops (\d+)$", result.stdout, re.MULTILINE)
-    if result.returncode != 0 or not collected or not ops:
+    ops = {case: int(n) for case, n in re.findall(r"^ops (\S+) (\d+)$", result.stdout, re.MULTILINE)}
+    if result.returncode != 0 or not collected or ops.keys() != iterations.keys():
         raise Broken(f"{' '.join(command)}\nwhy: exit code {result.returncode}\n{result.stdout}{result.stderr}")
-    return int(collected[1]), int(ops[1])
+    return int(collected[1]), ops
 
 
 def measure(args):
     """Instructions an op, by case. Counts are not times: two runs side by side do not disturb each other."""
+    few = {case: n for case, (n, _) in CASES.items()}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        runs = {case: [pool.submit(run_once, args, case, n) for n in iterations] for case, iterations in CASES.items()}
+        first = pool.submit(run_once, args, few)
+        longer = {case: pool.submit(run_once, args, {**few, case: many}) for case, (_, many) in CASES.items()}
+    base, base_ops = first.result()
     measured = {}
-    for case, pair in runs.items():
-        (few, few_ops), (many, many_ops) = (run.result() for run in pair)
-        measured[case] = round((many - few) / (many_ops - few_ops), 1)
+    for case, run in longer.items():
+        count, ops = run.result()
+        measured[case] = round((count - base) / (ops[case] - base_ops[case]), 1)
     return measured
 
 
@@ -77,7 +81,7 @@ def report(measured, baseline):
         change = 100 * (now - before) / before
         print(f"{case:<24}{now:>10.1f}{before:>10.1f}{change:>+9.1f}%")
         if change > LIMIT_PERCENT:
-            faults.append(f"{case}: {now} instructions an op, baseline {before}, {change:+.1f} %, at most +{LIMIT_PERCENT:g} %")
+            faults.append(f"{case}: {now:.1f} instructions an op, baseline {before:.1f}, {change:+.1f} %, at most +{LIMIT_PERCENT:g} %")
         elif change < -LIMIT_PERCENT:
             print(f"  {case} became cheaper: --update keeps the gain")
     return faults

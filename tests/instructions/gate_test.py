@@ -10,10 +10,15 @@ import gate
 
 START_UP, COST = 5_000_000, 200
 FAKE = """#!/bin/sh
-# --tool --callgrind-out-file PROGRAM CASE ITERATIONS PLUGINS
+# --tool --callgrind-out-file PROGRAM PLUGINS CASE=ITERATIONS...
 [ "$TENON_CONFIG" = cpu.isa=avx2 ] || exit 9
-echo "ops $5"
-echo "==1== Collected : $(({start_up} + {cost} * $5))" >&2
+shift 4
+total={start_up}
+for pair; do
+  echo "ops ${{pair%=*}} ${{pair#*=}}"
+  total=$((total + {cost} * ${{pair#*=}}))
+done
+echo "==1== Collected : $total" >&2
 exit {code}
 """
 

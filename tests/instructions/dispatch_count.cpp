@@ -97,7 +97,8 @@ int64_t run(const std::string& name, int64_t iterations) {
   if (name == "rotate") return rotate(iterations);
   if (name == "launch") return launch(iterations);
   if (name == "chain50.fwdbwd") return chain50(iterations);
-  std::fprintf(stderr, "dispatch_count: unknown case %s\ntry: one of add16.nograd, add16.grad, rotate, launch, chain50.fwdbwd\n", name.c_str());
+  std::fprintf(stderr, "dispatch_count: unknown case %s\ntry: one of add16.nograd, add16.grad, rotate, launch, chain50.fwdbwd\n",
+               name.c_str());
   std::exit(2);
 }
 

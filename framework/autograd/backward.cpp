@@ -277,9 +277,16 @@ void Sweep::visit_call(Node& n, Tensor* grads, uint64_t seeds) {
   c.where = n.where;
   c.name = n.name;
   detail::run(ts_, c, out);
-  for (uint32_t w = 0; w < n_wanted; ++w) {
-    Tensor g = adopt(out[w]);
-    if (g.defined() && n.edges[wanted[w]].node) give(n.edges[wanted[w]], std::move(g));
+  uint32_t w = 0;
+  try {
+    while (w < n_wanted) {
+      const uint32_t at = w++;
+      Tensor g = adopt(out[at]);
+      if (g.defined() && n.edges[wanted[at]].node) give(n.edges[wanted[at]], std::move(g));
+    }
+  } catch (...) {  // results that nobody took yet are given back
+    while (w < n_wanted) adopt(out[w++]);
+    throw;
   }
 }
 

@@ -503,7 +503,7 @@ extern "C" tn_status tn_call(tn_queue* q, const tn_call_args* a, tn_diag* diag) 
     e = &q->cache[(h >> 52) ^ 1];
   }
   tn_plan* p = e->plan;
-  if (__builtin_expect(foreign != 0 || p->asked != nullptr || q->traced, 0)) return call_slow(q, a, nullptr, op_attr, counts, types, diag);
+  if (__builtin_expect(foreign != 0 || p->asked != nullptr, 0)) return call_slow(q, a, nullptr, op_attr, counts, types, diag);
   tn_status status;
   if (__builtin_expect(p->simple && q->inline_work && !any_given(p, a), 1)) status = run_simple(q, p, a, diag);
   else status = run_checked(q, p, a, diag);

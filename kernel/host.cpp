@@ -1,4 +1,5 @@
 // kernel/host.cpp - the tn_host every plugin gets.
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -51,6 +52,10 @@ int32_t cancelled(void* ctx) {
   return hooks.cancelled ? hooks.cancelled(hooks.ctx) : 0;
 }
 
+uint64_t now_ns() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
 uint64_t trace(void* ctx, uint64_t span, const char* name) {
   static thread_local uint64_t next = 0;
   const tn_hooks& hooks = runtime(ctx).hooks();
@@ -61,7 +66,7 @@ uint64_t trace(void* ctx, uint64_t span, const char* name) {
   event.plugin = context(ctx)->slot->entry.index;
   event.value = span ? span : ++next;
   event.name = name;
-  (span ? event.end_ns : event.begin_ns) = 1;
+  (span ? event.end_ns : event.begin_ns) = now_ns();
   hooks.event(hooks.ctx, &event);
   return span ? 0 : event.value;
 }

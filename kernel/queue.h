@@ -49,7 +49,6 @@ struct tn_queue {
   uint32_t epoch = 0;             // of the runtime when the cache was filled
   bool inline_work = false;
   bool thread_bound = false;      // from tn_queue_get
-  bool traced = false;
   std::atomic<uint64_t> submitted{0};
   tn_dev_queue* dev_queue = nullptr;
   const char* note = nullptr;

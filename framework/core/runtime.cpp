@@ -199,8 +199,9 @@ Device default_device() {
   detail::Defaults& d = detail::defaults();
   detail::DeviceState* s = d.device.load(std::memory_order_acquire);
   if (s == nullptr) {
-    s = state_of(device("cpu:0"));
-    d.device.store(s, std::memory_order_release);
+    // A device that another thread set meanwhile stands.
+    detail::DeviceState* const fallback = state_of(device("cpu:0"));
+    if (d.device.compare_exchange_strong(s, fallback, std::memory_order_acq_rel)) s = fallback;
   }
   return device_of(s);
 }

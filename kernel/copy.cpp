@@ -66,7 +66,7 @@ bool same_arrangement(const tn_type& a, const tn_type& b) {
 // Distinct elements at distinct addresses without gaps, in some axis order: raw bytes may be copied over it.
 bool packed(const tn_type& t) {
   int64_t lo;
-  uint64_t bytes;
+  uint64_t bytes = 0;
   return byte_range(t, &lo, &bytes) && bytes == dense_bytes(t);
 }
 
@@ -94,7 +94,7 @@ void host_strided(const tn_type& dt, char* dst, const tn_type& st, const char* s
 
 tn_status copy_here(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag) {
   int64_t lo;
-  uint64_t bytes;
+  uint64_t bytes = 0;
   if (same_arrangement(dst->type, src->type) && packed(dst->type)) {
     byte_range(dst->type, &lo, &bytes);
     return copy_bytes(q, sub_view(dst->view, lo, bytes), sub_view(src->view, lo, bytes), diag);
@@ -130,7 +130,7 @@ tn_status copy_across(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
     data = held;
   }
   int64_t lo;
-  uint64_t bytes;
+  uint64_t bytes = 0;
   byte_range(data->type, &lo, &bytes);
   std::vector<char> bounce;
   const void* host = data->view.host ? static_cast<char*>(data->view.host) + lo : nullptr;

@@ -17,6 +17,10 @@ class Devices(Case):
         self.assertGreater(cpu[0]["memory_bytes"], 1 << 20)
         self.assertIn("f32", cpu[0]["dtypes"])
 
+    def test_an_emulated_device_is_a_piece_of_the_cpu(self):
+        devices = {d["name"]: d for d in rows("devices")}
+        self.assertEqual(devices["sim:0"]["physical"], devices["cpu:0"]["physical"])
+
     def test_the_table_has_no_escapes_when_it_is_no_terminal(self):
         self.assertNotIn("\033", tenon("devices").stdout)
 

@@ -1,6 +1,8 @@
 """devices, caps, plugins, doctor."""
 import os
+import pathlib
 import platform
+import tempfile
 import unittest
 
 from command import PLUGINS, Case, Installed, rows, tenon
@@ -29,6 +31,32 @@ class Devices(Case):
         self.assertEqual(caps["cores"]["value"], len(os.sched_getaffinity(0)))
         self.assertEqual(caps["page_bytes"]["value"], os.sysconf("SC_PAGESIZE"))
         self.assertEqual(caps["architecture"]["value"], platform.machine())
+
+    def test_measured_rates_are_kept_and_shown_again(self):
+        with tempfile.TemporaryDirectory() as home:
+            env = {"XDG_CACHE_HOME": home}
+            self.assertNotIn("measured", {c["source"] for c in rows("caps", "cpu:0", env=env)})
+            measured = {c["key"]: c["value"] for c in rows("caps", "cpu:0", "--measure", env=env) if c["source"] == "measured"}
+            for key in ("bandwidth", "flops_f32", "matmul_f32", "launch_ns", "link_to_device", "link_to_host", "link_ns"):
+                self.assertGreater(measured[key], 0, key)
+            again = {c["key"]: c["value"] for c in rows("caps", "cpu:0", env=env) if c["source"] == "measured"}
+            self.assertEqual(again.keys(), measured.keys())
+            for key, value in measured.items():
+                self.assertAlmostEqual(again[key] / value, 1, places=5)
+
+    def test_a_damaged_file_of_rates_is_none(self):
+        with tempfile.TemporaryDirectory() as home:
+            env = {"XDG_CACHE_HOME": home}
+            rows("caps", "sim:0", "--measure", env=env)
+            (path,) = pathlib.Path(home, "tenon").glob("measured-*.json")
+            for text in ("", "{", "[]", '{"what": 3}', path.read_text()[:-20], path.read_text().replace("sim:0", "sim:1")):
+                path.write_text(text)
+                self.assertNotIn("measured", {c["source"] for c in rows("caps", "sim:0", env=env)}, text)
+
+    def test_without_a_folder_the_rates_cannot_be_kept(self):
+        done = tenon("caps", "sim:0", "--measure", env={"XDG_CACHE_HOME": "", "HOME": ""})
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("TN-CLI-013", done.stderr)
 
     def test_an_unknown_device_is_missing(self):
         done = tenon("caps", "warp:7")

@@ -1,4 +1,5 @@
 """devices, caps, plugins, doctor."""
+import json
 import os
 import pathlib
 import platform
@@ -119,6 +120,24 @@ class Doctor(Case):
         self.assertEqual(by_name["device cpu:0"]["state"], "ok")
         self.assertIn("processor", by_name)
         self.assertIn("memory", by_name)
+
+    def test_the_report_says_all_and_names_nobody(self):
+        with tempfile.TemporaryDirectory() as home:
+            path = pathlib.Path(home, "report.jsonl")
+            env = {"HOME": home, "USER": "somebody", "TENON_PLUGIN_PATH": home + "/plugins", "SECRET_TOKEN": "s3cr3t"}
+            done = tenon("doctor", "--report", str(path), env=env)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            text = path.read_text()
+            kinds = [json.loads(line)["kind"] for line in text.splitlines()]
+            self.assertLessEqual({"system", "environment", "finding", "plugin", "device"}, set(kinds))
+            self.assertIn('"TENON_PLUGIN_PATH":"~/plugins"', text)
+            for word in (home, "somebody", "s3cr3t", platform.node()):
+                self.assertNotIn(word, text)
+
+    def test_a_report_that_cannot_be_written_is_an_error(self):
+        done = tenon("doctor", "--report", "/nowhere/report.jsonl")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("TN-FILE-", done.stderr)
 
     def test_a_plugin_that_is_gone_is_named_with_what_to_type(self):
         with Installed(["cpu"]) as at:

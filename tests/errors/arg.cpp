@@ -131,11 +131,18 @@ Table interface_cases() {
       {"TN-ARG-221", "", [] { return intern("softmax", {attr(TN_KEY_AXES, TN_ATTR_I64S)}); }},
       {"TN-ARG-222", "", [] { return intern("softmax", {attr(TN_KEY_AXIS, TN_ATTR_F64)}); }},
       {"TN-ARG-223", "", [] { return intern("permute", {}); }},
-      {"TN-ARG-224", "", [] {
+      {"TN-ARG-224", "of a tensor", [] {
          Stage s;
          tn_tensor* t = nullptr;
          const uint32_t id = s.type("f32[?,3]");
          return refused([&](tn_diag* d) { return tn_tensor_create(s.queue, id, &t, d); });
+       }},
+      {"TN-ARG-224", "of a choice", [] {
+         Stage s;
+         const uint32_t type = s.type("f32[?,3]");
+         const tn_spec spec{s.op("abs"), 0, s.cpu, 0, 1, 0, &type};
+         uint32_t n = 0;
+         return refused([&](tn_diag* d) { return tn_why(s.rt, &spec, nullptr, sizeof(tn_candidate), 0, &n, d); });
        }},
       {"TN-ARG-225", "", [] { return wrap("f32[4]{-1}", 16); }},
       {"TN-ARG-226", "", [] { return wrap("f32[4]", 12); }},

@@ -11,12 +11,12 @@ namespace {
 Said split(std::string_view text) {
   Said s;
   std::string* to = &s.what;
-  while (!text.empty()) {
+  for (bool first = true; !text.empty(); first = false) {
     const size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     for (const auto& [head, part] : {std::pair{std::string_view("why: "), &s.why}, std::pair{std::string_view("try: "), &s.advice}, std::pair{std::string_view("where: "), &s.where}})
-      if (line.starts_with(head)) to = part, line.remove_prefix(head.size());
+      if (!first && line.starts_with(head)) to = part, line.remove_prefix(head.size());
     if (!to->empty()) *to += '\n';
     *to += line;
   }
@@ -48,11 +48,9 @@ Said said(const tn_plugin_entry& entry) {
 
 Said said_in_cause(const tn_plugin_entry& entry) {
   const std::string cause = entry.cause;
-  const size_t colon = cause.find(": ");
-  if (!cause.starts_with("TN-") || colon == std::string::npos) return {"the cause names no id", cause, "", "", ""};
-  Said s = split(std::string_view(cause).substr(colon + 2));
-  s.id = cause.substr(0, colon);
-  return s;
+  const size_t colon = cause.find(": "), semicolon = cause.find("; ");
+  if (!cause.starts_with("TN-") || colon == std::string::npos || semicolon == std::string::npos) return {"the cause names no id", cause, "", "", ""};
+  return {cause.substr(0, colon), cause.substr(colon + 2, semicolon - colon - 2), "", cause.substr(semicolon + 2), "(that of the verdict)"};
 }
 
 }  // namespace tenon::errors

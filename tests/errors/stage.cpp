@@ -117,6 +117,7 @@ uint32_t Stage::type(const std::string& text) {
 }
 
 uint32_t Stage::attrs(uint32_t op, const std::vector<Attr>& given) {
+  if (given.empty()) return 0;  // also where the op demands some: what then is said is a case, too
   std::vector<tn_attr> raw;
   std::vector<tn_program> programs;
   programs.reserve(given.size());

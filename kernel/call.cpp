@@ -307,13 +307,13 @@ tn_status check_call(tn_queue* q, const tn_call_args* a, const OpEntry** op, Att
   *attrs = rt.attrs().get(a->attr);
   if (!*attrs) return fail(diag, TN_E_STALE, id(kState, 4), "attribute id %u is stale\nwhy: its table was swept since\ntry: intern the attributes again", a->attr);
   if (a->push_bytes % 8 || (a->push_bytes && !a->push))
-    return fail(diag, TN_E_ARG, id(kArg, 212), "push data is malformed\nwhy: %u bytes at %p\ntry: pass whole 8-byte slots", a->push_bytes, a->push);
+    return fail(diag, TN_E_ARG, id(kArg, 212), "push data is malformed\nwhy: %u bytes %s\ntry: pass whole 8-byte slots and their address", a->push_bytes, a->push ? "are no whole slots of 8" : "without an address");
   if (a->n_in > 4096 || a->n_out > 64)
     return fail(diag, TN_E_LIMIT, id(kArg, 213), "too many operands\nwhy: %u inputs, %u outputs\ntry: split the call", a->n_in, a->n_out);
   for (uint32_t i = 0; i < a->n_in; ++i) {
     const tn_tensor* t = a->in[i];
     if (t && !is_type_only(t) && rt.device(t->storage->device) == nullptr)
-      return fail(diag, TN_E_ARG, id(kArg, 214), "input %u is of another runtime\nwhy: its device is unknown here\ntry: copy it over through host memory", i);
+      return fail(diag, TN_E_ARG, id(kArg, 214), "input %u is of another runtime\nwhy: its device has number %u, here are %zu devices\ntry: copy it over through host memory", i, t->storage->device, rt.devices().size());
   }
   return TN_OK;
 }
@@ -333,7 +333,7 @@ tn_status request_for(tn_queue* q, const tn_call_args* a, const OpEntry* op, Att
     if (!is_type_only(t)) {
       r->in[i] = t->type;
     } else if (!q->runtime->types().get(type_only_id(t), &r->in[i])) {
-      return fail(diag, TN_E_STALE, id(kState, 5), "type id of operand %u is stale\nwhy: the type table was swept since\ntry: intern the type again", i);
+      return fail(diag, TN_E_STALE, id(kState, 5), "type id of operand %u is stale\nwhy: id %u is of an old generation, or no id\ntry: intern the type again", i, type_only_id(t));
     }
   }
   return TN_OK;

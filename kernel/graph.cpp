@@ -187,7 +187,8 @@ tn_status input(tn_builder* b, const tn_type* type, uint32_t* out, tn_diag* diag
 
 tn_status constant(tn_builder* b, const tn_type* type, const void* data, uint32_t* out, tn_diag* diag) {
   if (tn_status status = check_type(*type, diag)) return stick(b, status);
-  if (!is_dense(*type)) return stick(b, fail(diag, TN_E_ARG, id(kOp, 12), "constant is not dense\nwhy: constants are copied as they lie\ntry: give row-major data"));
+  char text[96];
+  if (!is_dense(*type)) return stick(b, fail(diag, TN_E_ARG, id(kOp, 12), "constant is not dense\nwhy: %s has other strides than row-major ones, and constants are copied as they lie\ntry: give row-major data", type_text(*type, text, sizeof text)));
   auto bytes = std::make_unique<std::vector<char>>(dense_bytes(*type));
   if (!bytes->empty()) std::memcpy(bytes->data(), data, bytes->size());
   tn_type t = *type;
@@ -201,14 +202,14 @@ tn_status constant(tn_builder* b, const tn_type* type, const void* data, uint32_
 tn_status output(tn_builder* b, const uint32_t* values, uint32_t n, tn_diag* diag) {
   for (uint32_t i = 0; i < n; ++i) {
     if (values[i] >= b->values.size())
-      return stick(b, fail(diag, TN_E_ARG, id(kOp, 13), "output %u is no value\nwhy: number %u\ntry: use values returned by emit", i, values[i]));
+      return stick(b, fail(diag, TN_E_ARG, id(kOp, 13), "output %u is no value\nwhy: number %u, the graph has %zu values\ntry: use values returned by emit", i, values[i], b->values.size()));
     b->outputs.push_back(values[i]);
   }
   return TN_OK;
 }
 
 tn_status type(tn_builder* b, uint32_t value, tn_type* out, tn_diag* diag) {
-  if (value >= b->values.size()) return fail(diag, TN_E_ARG, id(kOp, 14), "no such value\nwhy: number %u\ntry: use values returned by emit", value);
+  if (value >= b->values.size()) return fail(diag, TN_E_ARG, id(kOp, 14), "no such value\nwhy: number %u, the graph has %zu values\ntry: use values returned by emit", value, b->values.size());
   *out = b->values[value].type;
   return TN_OK;
 }

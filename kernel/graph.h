@@ -84,7 +84,8 @@ tn_status infer_types(const OpEntry& op, const AttrSet& attrs, std::span<const t
 tn_status infer_concrete(const OpEntry& op, const AttrSet& attrs, std::span<const tn_type> in, uint32_t push_bytes, uint32_t math_flags,
                          uint32_t n_out, std::vector<tn_type>* out, const OpTable& ops, tn_diag* diag);
 
-// Writes what `op` computes as other nodes: the op's expand, or for a derived op its rule. result[i] may be TN_NONE (zero).
+// Writes what `op`, which can_expand, computes as other nodes: its expand, or for a derived op its rule. result[i] may be
+// TN_NONE (zero).
 tn_status expand_into(tn_builder* g, const OpEntry& op, const AttrRef& attrs, uint32_t math_flags, std::span<const uint32_t> in,
                       std::span<const uint32_t> out, uint32_t push_bytes, std::span<uint32_t> result, tn_diag* diag);
 bool can_expand(const OpEntry& op);

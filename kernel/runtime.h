@@ -46,7 +46,7 @@ class Runtime {
   // ---- for the loader ----
   PluginSlot* add_slot();                                                  // host filled; entry.index set
   tn_status attach(PluginSlot* slot, tn_diag* diag);                       // open(), then ops, kernels, devices
-  tn_status detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag);  // TN_E_BUSY while anything of it lives
+  tn_status detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag);  // TN_E_BUSY while anything of it lives; attached
   std::recursive_mutex& plugin_lock() { return plugin_mutex_; }
   std::span<const std::unique_ptr<PluginSlot>> slots() const { return slots_; }
   tn_status define_op(const tn_op_def* def, tn_diag* diag);
@@ -104,6 +104,7 @@ class Runtime {
  private:
   tn_status add_devices(PluginSlot* slot, tn_diag* diag);
   void fill_host(PluginSlot* slot);
+  tn_status quiesce(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag);
 
   const uint64_t serial_;
   std::shared_ptr<Alive> alive_ = std::make_shared<Alive>();

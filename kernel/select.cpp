@@ -185,7 +185,7 @@ class Chooser {
     for (const tn_type& t : request_.in) in.push_back(t.dtype ? g->add_input(t) : TN_NONE);
     std::vector<uint32_t> result(out_types_.size(), TN_NONE);
     if (tn_status s = expand_into(g.get(), *request_.op, request_.attrs, math_flags(), in, out, request_.push_bytes, result, diag)) return s;
-    if (g->sticky) return fail(diag, g->sticky, id(kOp, 18), "%s: its expansion failed\nwhy: a rule went on after an error\ntry: report it to the op's author", request_.op->name.c_str());
+    if (g->sticky) return fail(diag, g->sticky, id(kOp, 18), "%s: its expansion failed\nwhy: a rule went on after an error (%s)\ntry: report it to the op's author", request_.op->name.c_str(), tn_status_text(g->sticky));
     out_->expansion = std::move(g);
     out_->expansion_result = std::move(result);
     return TN_OK;

@@ -49,6 +49,11 @@ void append(tn_diag* diag, const char* format, ...) {
   va_end(args);
 }
 
+const char* family_name(uint32_t family) {
+  static constexpr const char* kNames[] = {"", "ARG", "SHAPE", "DTYPE", "STATE", "MEM", "OP", "DEVICE", "LOAD", "POLICY", "DATA", "FILE", "CONF", "GRAD", "TRAIN", "ABI"};
+  return family != 0 && family < sizeof kNames / sizeof kNames[0] ? kNames[family] : "EXT";
+}
+
 uint32_t dtype_bits(uint32_t dtype) {
   for (const DtypeRow& row : kRows)
     if (row.id == dtype) return row.bits;

@@ -44,12 +44,11 @@ tn_status status_of(Code code) {
   switch (code) {
     case Code::InUse: return TN_OK;
     case Code::NotFound: return TN_E_NOT_FOUND;
-    case Code::Unreadable: case Code::Untrusted: case Code::NotAllowed: return TN_E_DENIED;
+    case Code::Unreadable: case Code::NotAllowed: return TN_E_DENIED;
     case Code::AbiRange: case Code::BadTable: case Code::QueryRefused: case Code::BadRecord: return TN_E_ABI;
     case Code::CpuNeed: case Code::MissingDependency: case Code::OpenUnavailable: case Code::WrongTarget: return TN_E_UNAVAILABLE;
     case Code::DuplicateOf: return TN_E_EXISTS;
-    case Code::OpenError: case Code::CrashedInProbe: return TN_E_FAILED;
-    case Code::ProbeTimeout: return TN_E_TIMEOUT;
+    case Code::OpenError: return TN_E_FAILED;
     case Code::Unloaded: return TN_E_STATE;
     default: return TN_E_IO;
   }
@@ -66,7 +65,6 @@ const char* advice(Code code) {
     case Code::MissingDependency: return "install the library named above";
     case Code::OpenFailed: return "run ldd -r on the file and install what it misses";
     case Code::DuplicateOf: return "remove one of the two files";
-    case Code::Untrusted: return "make the file and its folders writable by their owner alone";
     case Code::NotAllowed: return "add the plugin's id to the allow list";
     case Code::OpenUnavailable: return "install the driver named above, or run on another device";
     case Code::NotFound: return "correct the path";

@@ -18,25 +18,6 @@ void give(T* out, const T& value, uint32_t stride) {
   out->size = size;
 }
 
-tn_status make_request(Runtime& rt, const tn_spec* spec, Request* r, tn_diag* diag) {
-  r->op = rt.ops().get(spec->op);
-  if (!r->op) return fail(diag, TN_E_STALE, id(kOp, 4), "unknown op id\nwhy: %u is no op of this runtime\ntry: look the op up with tn_op_find", spec->op);
-  r->attrs = rt.attrs().get(spec->attr);
-  if (!r->attrs) return fail(diag, TN_E_STALE, id(kState, 4), "attribute id %u is stale\nwhy: its table was swept since\ntry: intern the attributes again", spec->attr);
-  r->flags = spec->flags;
-  r->push_bytes = spec->push_bytes;
-  r->in.resize(spec->n_in);
-  r->type_only.resize(spec->n_in, false);
-  for (uint32_t i = 0; i < spec->n_in; ++i)
-    if (spec->in[i] && !rt.types().get(spec->in[i], &r->in[i]))
-      return fail(diag, TN_E_STALE, id(kState, 5), "type id of operand %u is stale\nwhy: id %u is of an old generation, or no id\ntry: intern the type again", i, spec->in[i]);
-  if (!r->op->derived()) r->n_out = output_count(*r->op->def, *r->attrs);
-  if (!spec->device) return TN_OK;
-  r->device = rt.device(spec->device);
-  if (!r->device) return fail(diag, TN_E_NOT_FOUND, id(kDevice, 2), "no such device\nwhy: id %u is not in the device list\ntry: use ids from tn_devices", spec->device);
-  return r->device->open(diag);
-}
-
 // What choosing a kernel takes, beyond what inference does.
 tn_status need_device(const Request& r, tn_diag* diag) {
   if (!r.device) return fail(diag, TN_E_ARG, id(kDevice, 6), "no device is named\nwhy: spec.device is 0\ntry: find one with tn_device_find");
@@ -98,6 +79,29 @@ tn_status infer_any(Runtime& rt, const Request& r, std::vector<tn_type>* types, 
 
 }  // namespace
 
+namespace tenon::kernel {
+
+tn_status make_request(Runtime& rt, const tn_spec* spec, Request* r, tn_diag* diag) {
+  r->op = rt.ops().get(spec->op);
+  if (!r->op) return fail(diag, TN_E_STALE, id(kOp, 4), "unknown op id\nwhy: %u is no op of this runtime\ntry: look the op up with tn_op_find", spec->op);
+  r->attrs = rt.attrs().get(spec->attr);
+  if (!r->attrs) return fail(diag, TN_E_STALE, id(kState, 4), "attribute id %u is stale\nwhy: its table was swept since\ntry: intern the attributes again", spec->attr);
+  r->flags = spec->flags;
+  r->push_bytes = spec->push_bytes;
+  r->in.resize(spec->n_in);
+  r->type_only.resize(spec->n_in, false);
+  for (uint32_t i = 0; i < spec->n_in; ++i)
+    if (spec->in[i] && !rt.types().get(spec->in[i], &r->in[i]))
+      return fail(diag, TN_E_STALE, id(kState, 5), "type id of operand %u is stale\nwhy: the type table was swept since\ntry: intern the type again", i);
+  if (!r->op->derived()) r->n_out = output_count(*r->op->def, *r->attrs);
+  if (!spec->device) return TN_OK;
+  r->device = rt.device(spec->device);
+  if (!r->device) return fail(diag, TN_E_NOT_FOUND, id(kDevice, 2), "no such device\nwhy: id %u is not in the device list\ntry: use ids from tn_devices", spec->device);
+  return r->device->open(diag);
+}
+
+}  // namespace tenon::kernel
+
 extern "C" {
 
 tn_status tn_op_define(tn_runtime* rt, const tn_op_def* def, uint32_t* out, tn_diag* diag) {
@@ -142,7 +146,11 @@ tn_status tn_ops(tn_runtime* rt, tn_op_entry* out, uint32_t stride, uint32_t cap
 }
 
 tn_status tn_type_intern(tn_runtime* rt, const tn_type* type, uint32_t* out, tn_diag* diag) {
-  return guarded(diag, [&] { return rt->core.types().intern(*type, out, diag); });
+  return guarded(diag, [&] {
+    if (!rt->core.layouts().find(type->layout))
+      return fail(diag, TN_E_ARG, id(kOp, 138), "no such layout\nwhy: layout is %u; 0 is strided, others come from tn_tensor_pack\ntry: zero the struct before filling it", type->layout);
+    return rt->core.types().intern(*type, out, diag);
+  });
 }
 
 tn_status tn_type_get(tn_runtime* rt, uint32_t type, tn_type* out, tn_diag* diag) {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "kernel/call.h"
 #include "kernel/guard.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
@@ -14,6 +15,7 @@ namespace {
 // Bytes below and above the first element that a type of any strides reaches.
 tn_status reach(const tn_type& t, int64_t* below, uint64_t* above, tn_diag* diag) {
   int64_t lo = 0, hi = 0;
+  if (is_opaque(t)) return fail_packed(t, diag);
   char text[96];
   if (has_symbols(t)) return fail(diag, TN_E_SHAPE, id(kArg, 224), "a tensor needs known sizes\nwhy: its type is %s\ntry: put numbers in place of the symbols", type_text(t, text, sizeof text));
   if (!element_range(t, &lo, &hi)) return fail(diag, TN_E_SHAPE, id(kArg, 205), "tensor is too large\nwhy: its size in bytes passes 2^63\ntry: use smaller dimensions");
@@ -118,6 +120,7 @@ tn_status tn_tensor_view(tn_tensor* t, uint32_t type_id, uint64_t offset_bytes, 
     Storage* s = t->storage;
     Runtime* rt = nullptr;
     tn_type type;
+    if (is_opaque(t->type)) return fail_packed(t->type, diag);
     if (s->home) rt = s->home->runtime();
     if (!rt) return fail(diag, TN_E_UNSUPPORTED, id(kMem, 6), "this tensor wraps host memory\nwhy: views of it are made by view ops\ntry: use the slice, permute or reshape op");
     if (!rt->types().get(type_id, &type)) return fail(diag, TN_E_STALE, id(kState, 12), "type id %u is stale\nwhy: the type table was swept since, or it is no id\ntry: intern the type again", type_id);
@@ -157,7 +160,7 @@ void tn_tensor_inspect(const tn_tensor* t, tn_tensor_info* out) {
   info.storage_bytes = s->buffer.bytes;
   info.writes = s->writes.load(std::memory_order_relaxed);
   info.ready = tn_point{s->ready_queue.load(std::memory_order_relaxed), 0, s->ready_value.load(std::memory_order_relaxed)};
-  info.host = t->view.host;
+  info.host = is_opaque(t->type) ? nullptr : t->view.host;
   const uint32_t size = out->size ? out->size : sizeof info;
   std::memcpy(out, &info, std::min<size_t>(size, sizeof info));
   out->size = size;

@@ -299,6 +299,12 @@ std::string shared_key(const tn_queue* q, const tn_call_args* a, const uint32_t*
   return key;
 }
 
+tn_status fail_packed_elsewhere(const tn_queue* q, uint32_t operand, const tn_tensor* t, tn_diag* diag) {
+  const Device* home = q->runtime->device(t->storage->device);
+  return fail(diag, TN_E_UNSUPPORTED, id(kOp, 134), "operand %u is packed for another device\nwhy: it lies on %s, the call is for %s, and packed tensors do not move\ntry: move the tensor it was packed from, and pack there",
+              operand, home ? home->name : "another runtime", q->device->name);
+}
+
 // Everything a call must satisfy before types are looked at.
 tn_status check_call(tn_queue* q, const tn_call_args* a, const OpEntry** op, AttrRef* attrs, tn_diag* diag) {
   Runtime& rt = *q->runtime;
@@ -312,7 +318,9 @@ tn_status check_call(tn_queue* q, const tn_call_args* a, const OpEntry** op, Att
     return fail(diag, TN_E_LIMIT, id(kArg, 213), "too many operands\nwhy: %u inputs, %u outputs\ntry: split the call", a->n_in, a->n_out);
   for (uint32_t i = 0; i < a->n_in; ++i) {
     const tn_tensor* t = a->in[i];
-    if (t && !is_type_only(t) && rt.device(t->storage->device) == nullptr)
+    if (!t || is_type_only(t)) continue;
+    if (is_opaque(t->type) && t->storage->device != q->device->index) return fail_packed_elsewhere(q, i, t, diag);
+    if (rt.device(t->storage->device) == nullptr)
       return fail(diag, TN_E_ARG, id(kArg, 214), "input %u is of another runtime\nwhy: its device has number %u, here are %zu devices\ntry: copy it over through host memory", i, t->storage->device, rt.devices().size());
   }
   return TN_OK;
@@ -434,6 +442,7 @@ tn_status run_moved(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* dia
   auto clean = [&] { for (tn_tensor* t : moved) unref_tensor(t); };
   for (tn_tensor*& t : in) {
     if (!t || is_type_only(t) || t->storage->device == p->device->index) continue;
+    if (is_opaque(t->type)) return clean(), fail_packed_elsewhere(run_on, static_cast<uint32_t>(&t - in.data()), t, diag);
     uint32_t type = 0;
     tn_tensor* copy = nullptr;
     tn_status s = q->runtime->types().intern(t->type, &type, diag);

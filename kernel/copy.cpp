@@ -168,7 +168,15 @@ tn_status copy_across(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
 
 }  // namespace
 
+tn_status fail_packed(const tn_type& type, tn_diag* diag) {
+  char text[96];
+  return fail(diag, TN_E_UNSUPPORTED, id(kOp, 130), "a packed tensor cannot be read, written, copied or viewed\nwhy: it is %s in a layout that only its own kernels know\ntry: keep the tensor it was packed from",
+              type_text(type, text, sizeof text));
+}
+
 tn_status copy_tensor(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag) {
+  for (const tn_tensor* t : {dst, src})
+    if (is_opaque(t->type)) return fail_packed(t->type, diag);
   const bool fits = dst->type.dtype == src->type.dtype && dst->type.rank == src->type.rank && std::memcmp(dst->type.dim, src->type.dim, sizeof dst->type.dim) == 0;
   if (!fits) {
     char a[96], b[96];
@@ -207,6 +215,7 @@ using namespace tenon::kernel;
 namespace {
 
 tn_status check_size(const tn_tensor* t, uint64_t bytes, tn_diag* diag) {
+  if (is_opaque(t->type)) return fail_packed(t->type, diag);
   const uint64_t want = dense_bytes(t->type);
   char text[96];
   if (bytes != want)

@@ -55,9 +55,22 @@ bool derived_shape(const OpEntry& op, const AttrSet& attrs, uint32_t n_in, const
   return base->def->n_in == TN_VARIADIC || out->base_in == base->def->n_in;
 }
 
+tn_status check_opaque(const OpEntry& op, std::span<const tn_type> in, tn_diag* diag) {
+  if (!op.derived() && !op.def->view) return TN_OK;
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (!is_opaque(in[i])) continue;
+    char text[96];
+    if (op.derived())
+      return fail(diag, TN_E_UNSUPPORTED, id(kOp, 132), "%s: a packed operand has no derivative\nwhy: operand %zu is %s, stored for its own kernels alone\ntry: differentiate with the tensor it was packed from", op.name.c_str(), i, type_text(in[i], text, sizeof text));
+    return fail(diag, TN_E_UNSUPPORTED, id(kOp, 131), "%s: a packed tensor has no views\nwhy: it is %s, whose order of elements only its own kernels know\ntry: take the view first, then pack", op.name.c_str(), type_text(in[i], text, sizeof text));
+  }
+  return TN_OK;
+}
+
 tn_status infer_types(const OpEntry& op, const AttrSet& attrs, std::span<const tn_type> in, uint32_t push_bytes, uint32_t math_flags,
                       uint32_t n_out, std::vector<tn_type>* out, const OpTable& ops, const tn_dims* dims, tn_diag* diag) {
   out->clear();
+  if (tn_status s = check_opaque(op, in, diag)) return s;
   if (op.derived()) {
     // The derivative with respect to an input has that input's type (dense).
     DerivedShape shape;
@@ -80,6 +93,7 @@ tn_status infer_types(const OpEntry& op, const AttrSet& attrs, std::span<const t
   if (tn_status status = op.def->infer(op.def->ctx, &view.op(), dims, out->data(), diag)) return status;
   for (tn_type& t : *out) {
     t.space = 0;
+    t.layout = TN_LAYOUT_STRIDED;
     t.align_log2 = op.def->view ? 0 : 6;
     for (int i = t.rank; i < TN_MAX_RANK; ++i) t.dim[i] = t.stride[i] = 0;
   }

@@ -12,6 +12,7 @@
 
 #include "kernel/attr_table.h"
 #include "kernel/dims.h"
+#include "kernel/layouts.h"
 #include "kernel/op_table.h"
 
 namespace tenon::kernel {
@@ -77,6 +78,8 @@ struct tn_builder {
 namespace tenon::kernel {
 
 // Output types of an op; for derived ops the types of the wanted results. Sets space and alignment. Numbers or symbols.
+// An operand of an opaque layout has no views and no derivative: their rules would read it as if it were strided.
+tn_status check_opaque(const OpEntry& op, std::span<const tn_type> in, tn_diag* diag);
 tn_status infer_types(const OpEntry& op, const AttrSet& attrs, std::span<const tn_type> in, uint32_t push_bytes, uint32_t math_flags,
                       uint32_t n_out, std::vector<tn_type>* out, const OpTable& ops, const tn_dims* dims, tn_diag* diag);
 

@@ -112,7 +112,7 @@ tn_status Runtime::attach(PluginSlot* slot, tn_diag* diag) {
       if (tn_status s = define_op(def, diag)) return abandon(s);
     }
   }
-  if (tn_status s = candidates_.add(slot, diag)) return abandon(s);
+  if (tn_status s = candidates_.add(slot, layouts_, diag)) return abandon(s);
   if (tn_status s = add_devices(slot, diag)) return abandon(s);
   slot->attached = true;
   drop_plans();  // new candidates: choices are made anew

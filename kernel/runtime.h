@@ -18,6 +18,7 @@
 #include "kernel/candidates.h"
 #include "kernel/class_plans.h"
 #include "kernel/device.h"
+#include "kernel/layouts.h"
 #include "kernel/op_table.h"
 #include "kernel/plan.h"
 #include "kernel/plugin_slot.h"
@@ -61,6 +62,7 @@ class Runtime {
   OpTable& ops() { return ops_; }
   const OpTable& ops() const { return ops_; }
   CandidateTable& candidates() { return candidates_; }
+  LayoutTable& layouts() { return layouts_; }
   const tn_hooks& hooks() const { return hooks_; }
   void set_hooks(const tn_hooks* hooks);
   ThreadPool& pool() { return pool_; }
@@ -114,6 +116,7 @@ class Runtime {
   TypeTable types_;
   AttrTable attrs_;
   OpTable ops_;
+  LayoutTable layouts_;
   CandidateTable candidates_;
   tn_hooks hooks_{};
   ThreadPool pool_;

@@ -94,7 +94,7 @@ const char* type_text(const tn_type& type, char* out, size_t size) {
                       : std::snprintf(out + used, size - used, "%s%lld", comma, static_cast<long long>(type.dim[i]));
     used += static_cast<size_t>(n > 0 ? n : 0);
   }
-  if (used + 1 < size) std::snprintf(out + used, size - used, "]");
+  if (used + 1 < size) std::snprintf(out + used, size - used, type.layout == TN_LAYOUT_STRIDED ? "]" : "] packed");
   return out;
 }
 
@@ -115,7 +115,7 @@ uint32_t tn_version(void) { return TN_ABI_CURRENT; }
 
 int32_t tn_feature(const char* name) {
   // Named optional parts of runtime.h that this build really has.
-  static const char* const kHave[] = {"why", "pin"};
+  static const char* const kHave[] = {"why", "pin", "pack"};
   for (const char* have : kHave)
     if (name && std::strcmp(have, name) == 0) return 1;
   return 0;

@@ -597,12 +597,17 @@ tn_status check_launch_types(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_
   return TN_OK;
 }
 
+// Out of line, so that the usual launch pays nothing for it.
+__attribute__((noinline)) tn_status launch_slow(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag) {
+  if (tn_status s = check_launch_types(q, p, a, diag)) return s;
+  return as_call(q, 0, [&] { return guarded(diag, [&] { return run_moved(q, p, a, diag); }); });
+}
+
 }  // namespace
 
 extern "C" tn_status tn_plan_launch(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag) {
   if (__builtin_expect(a->n_in != p->n_in || a->n_out != p->n_out || a->push_bytes < p->push_bytes, 0))
     return fail(diag, TN_E_ARG, id(kArg, 216), "plan launched with the wrong operands\nwhy: %u inputs, %u outputs, %u push bytes; it takes %u, %u, %u\ntry: pass what tn_plan_inspect says", a->n_in, a->n_out, a->push_bytes, p->n_in, p->n_out, p->push_bytes);
   if (__builtin_expect(plain_launch(q, p, a), 1)) return run_simple(q, p, a, diag);
-  if (tn_status s = check_launch_types(q, p, a, diag)) return s;
-  return as_call(q, 0, [&] { return guarded(diag, [&] { return run_moved(q, p, a, diag); }); });
+  return launch_slow(q, p, a, diag);
 }

@@ -87,7 +87,7 @@ std::optional<Verdict> try_file(Runtime& runtime, PluginSlot* slot, const Candid
     MappedFile file;
     if (auto refused = file.open(candidate.path)) return refused;
     boarded->known.identity = file.identity();
-    cold = read_cold_elf(file.bytes());
+    cold = read_cold(file.bytes());
   }
   put_text(slot->entry.build_id, cold.build_id);
   if (cold.status == ColdStatus::Ok) {

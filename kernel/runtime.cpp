@@ -76,6 +76,13 @@ const char* Runtime::config(const char* key) const {
   return it == config_.end() ? nullptr : it->second.c_str();
 }
 
+std::string Runtime::config_text(const std::string& except) const {
+  std::string text;
+  for (const auto& [key, value] : config_)
+    if (!key.starts_with(except)) text += key + '=' + value + ';';
+  return text;
+}
+
 // ---- plugins ------------------------------------------------------------------------------------------------------
 
 PluginSlot* Runtime::add_slot() {
@@ -96,24 +103,33 @@ tn_status Runtime::define_op(const tn_op_def* def, tn_diag* diag) {
 tn_status Runtime::attach(PluginSlot* slot, tn_diag* diag) {
   std::lock_guard lock(plugin_mutex_);
   const tn_plugin* table = slot->table;
+  if (on_stage) on_stage("open");
   if (tn_status s = table->open(&slot->host, &slot->instance, diag)) return s;
-  auto abandon = [&](tn_status s) {
-    candidates_.remove(slot);
-    table->close(slot->instance);
-    slot->instance = nullptr;
-    return s;
-  };
+  // A failure, or an exception that a plugin lets out against the rules: nothing of it stays behind.
+  struct Abandon {
+    Runtime* rt;
+    PluginSlot* slot;
+    ~Abandon() {
+      if (!rt) return;
+      rt->candidates_.remove(slot);
+      slot->table->close(slot->instance);
+      slot->instance = nullptr;
+    }
+  } abandon{this, slot};
+  if (on_stage) on_stage("kernels");
   if (TN_HAS(tn_plugin, table, ops) && table->ops) {
     const tn_op_def* defs = nullptr;
     uint32_t stride = 0, n = 0;
-    if (tn_status s = table->ops(slot->instance, &defs, &stride, &n, diag)) return abandon(s);
+    if (tn_status s = table->ops(slot->instance, &defs, &stride, &n, diag)) return s;
     for (uint32_t i = 0; i < n; ++i) {
       const auto* def = reinterpret_cast<const tn_op_def*>(reinterpret_cast<const char*>(defs) + size_t{i} * stride);
-      if (tn_status s = define_op(def, diag)) return abandon(s);
+      if (tn_status s = define_op(def, diag)) return s;
     }
   }
-  if (tn_status s = candidates_.add(slot, diag)) return abandon(s);
-  if (tn_status s = add_devices(slot, diag)) return abandon(s);
+  if (tn_status s = candidates_.add(slot, diag)) return s;
+  if (on_stage) on_stage("devices");
+  if (tn_status s = add_devices(slot, diag)) return s;
+  abandon.rt = nullptr;
   slot->attached = true;
   drop_plans();  // new candidates: choices are made anew
   epoch_.fetch_add(1);

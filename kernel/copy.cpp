@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernel/call.h"
+#include "kernel/fp_env.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
 #include "kernel/type_table.h"
@@ -41,7 +42,7 @@ tn_status copy_bytes(tn_queue* q, const tn_view& dst, const tn_view& src, tn_dia
     std::memmove(dst.host, src.host, dst.bytes);
     return TN_OK;
   }
-  return q->device->plugin->table->copy(q->dev_queue, &dst, &src, diag);
+  return call_plugin(q->device->plugin->table->copy, q->dev_queue, &dst, &src, diag);
 }
 
 uint64_t next_value(tn_queue* q) {
@@ -140,7 +141,7 @@ tn_status copy_across(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
     const tn_view target{0, 0, bytes, bounce.data()};
     const tn_view source = sub_view(data->view, lo, bytes);
     std::unique_lock<std::recursive_mutex> lock(from->lock);
-    s = bytes ? from->device->plugin->table->copy(from->dev_queue, &target, &source, diag) : TN_OK;
+    s = bytes ? call_plugin(from->device->plugin->table->copy, from->dev_queue, &target, &source, diag) : TN_OK;
     const uint64_t value = next_value(from);
     if (s == TN_OK) log_work(from, value, &data, 1);
     lock.unlock();
@@ -247,7 +248,7 @@ tn_status tn_tensor_write(tn_queue* q, tn_tensor* t, const void* data, uint64_t 
   std::unique_lock<std::recursive_mutex> lock(q->lock);
   const tn_view src{0, 0, bytes, const_cast<void*>(data)};
   const tn_view dst = sub_view(t->view, 0, bytes);
-  if (tn_status s = q->device->plugin->table->copy(q->dev_queue, &dst, &src, diag)) return s;
+  if (tn_status s = call_plugin(q->device->plugin->table->copy, q->dev_queue, &dst, &src, diag)) return s;
   const uint64_t value = next_value(q);
   wrote(q, t->storage, value);
   log_work(q, value, nullptr, 0);
@@ -281,7 +282,7 @@ tn_status tn_tensor_read(tn_queue* q, tn_tensor* t, void* out, uint64_t bytes, t
   std::unique_lock<std::recursive_mutex> lock(q->lock);
   const tn_view dst{0, 0, bytes, out};
   const tn_view src = sub_view(data->view, 0, bytes);
-  if (s == TN_OK) s = q->device->plugin->table->copy(q->dev_queue, &dst, &src, diag);
+  if (s == TN_OK) s = call_plugin(q->device->plugin->table->copy, q->dev_queue, &dst, &src, diag);
   const uint64_t value = next_value(q);
   if (s == TN_OK) log_work(q, value, &data, 1);
   lock.unlock();

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "kernel/device.h"
+#include "kernel/fp_env.h"
 #include "kernel/queue.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
@@ -63,7 +64,7 @@ tn_status DevicePool::allocate(uint64_t bytes, QueuePool* asking, tn_buffer* out
     const uint64_t before = reserved_.fetch_add(bytes);
     tn_diag inner{};
     tn_status status = TN_E_OOM;
-    if (limit == 0 || before + bytes <= limit) status = table->alloc(device_->handle, device_->default_space, bytes, 64, out, &inner);
+    if (limit == 0 || before + bytes <= limit) status = call_plugin(table->alloc, device_->handle, device_->default_space, bytes, 64, out, &inner);
     if (status == TN_OK) {
       n_allocs_.fetch_add(1, std::memory_order_relaxed);
       uint64_t peak = peak_.load();
@@ -89,7 +90,7 @@ tn_status DevicePool::allocate(uint64_t bytes, QueuePool* asking, tn_buffer* out
 
 void DevicePool::free(const tn_buffer& buffer) {
   reserved_.fetch_sub(buffer.bytes);
-  device_->plugin->table->free(device_->handle, &buffer);
+  call_plugin(device_->plugin->table->free, device_->handle, &buffer);
 }
 
 void DevicePool::stats(tn_memory_info* out) const {

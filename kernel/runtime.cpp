@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "kernel/fp_env.h"
 #include "kernel/status.h"
 
 namespace tenon::kernel {
@@ -104,7 +105,7 @@ tn_status Runtime::attach(PluginSlot* slot, tn_diag* diag) {
   std::lock_guard lock(plugin_mutex_);
   const tn_plugin* table = slot->table;
   if (on_stage) on_stage("open");
-  if (tn_status s = table->open(&slot->host, &slot->instance, diag)) return s;
+  if (tn_status s = call_plugin(table->open, &slot->host, &slot->instance, diag)) return s;
   // A failure, or an exception that a plugin lets out against the rules: nothing of it stays behind.
   struct Abandon {
     Runtime* rt;
@@ -112,7 +113,7 @@ tn_status Runtime::attach(PluginSlot* slot, tn_diag* diag) {
     ~Abandon() {
       if (!rt) return;
       rt->candidates_.remove(slot);
-      slot->table->close(slot->instance);
+      call_plugin(slot->table->close, slot->instance);
       slot->instance = nullptr;
     }
   } abandon{this, slot};
@@ -120,7 +121,7 @@ tn_status Runtime::attach(PluginSlot* slot, tn_diag* diag) {
   if (TN_HAS(tn_plugin, table, ops) && table->ops) {
     const tn_op_def* defs = nullptr;
     uint32_t stride = 0, n = 0;
-    if (tn_status s = table->ops(slot->instance, &defs, &stride, &n, diag)) return s;
+    if (tn_status s = call_plugin(table->ops, slot->instance, &defs, &stride, &n, diag)) return s;
     for (uint32_t i = 0; i < n; ++i) {
       const auto* def = reinterpret_cast<const tn_op_def*>(reinterpret_cast<const char*>(defs) + size_t{i} * stride);
       if (tn_status s = define_op(def, diag)) return s;
@@ -140,12 +141,12 @@ tn_status Runtime::add_devices(PluginSlot* slot, tn_diag* diag) {
   const tn_plugin* table = slot->table;
   if (!table->devices) return TN_OK;
   uint32_t n = 0;
-  if (tn_status s = table->devices(slot->instance, nullptr, sizeof(tn_device_info), 0, &n, diag)) return s;
+  if (tn_status s = call_plugin(table->devices, slot->instance, nullptr, sizeof(tn_device_info), 0, &n, diag)) return s;
   if (n > 256) return fail(diag, TN_E_BUG, id(kAbi, 3), "%s reports %u devices\nwhy: at most 256 are believed\ntry: report it to the plugin's author", slot->entry.id, n);
   std::vector<tn_device_info> infos(n);
   for (tn_device_info& info : infos) info.size = sizeof info;
   if (n)
-    if (tn_status s = table->devices(slot->instance, infos.data(), sizeof infos[0], n, &n, diag)) return s;
+    if (tn_status s = call_plugin(table->devices, slot->instance, infos.data(), sizeof infos[0], n, &n, diag)) return s;
   std::lock_guard lock(device_mutex_);
   for (uint32_t i = 0; i < std::min<size_t>(n, infos.size()); ++i) {
     auto d = std::make_unique<Device>();
@@ -326,7 +327,7 @@ tn_status Runtime::prepare_kernel(const KernelRow& row, Device* device, const Re
   use->info = row.info;
   use->plugin = row.plugin;
   use->device = device;
-  if (tn_status s = row.info->prepare(row.plugin->instance, &device->ref_for(row.plugin), &view.op(), &use->plan, diag)) {
+  if (tn_status s = call_plugin(row.info->prepare, row.plugin->instance, &device->ref_for(row.plugin), &view.op(), &use->plan, diag)) {
     use->plan = nullptr;
     return s;
   }
@@ -459,11 +460,11 @@ tn_status Runtime::shut_down(uint64_t timeout_ns, tn_diag* diag) {
   for (auto& slot : slots_) {
     if (!slot->attached) continue;
     for (auto& d : devices_)
-      if (d->plugin == slot.get() && d->handle) slot->table->device_close(d->handle), d->handle = nullptr;
+      if (d->plugin == slot.get() && d->handle) call_plugin(slot->table->device_close, d->handle), d->handle = nullptr;
     uint32_t live = 0;
-    slot->table->quiesce(slot->instance, timeout_ns, &live, diag);
+    call_plugin(slot->table->quiesce, slot->instance, timeout_ns, &live, diag);
     candidates_.remove(slot.get());
-    slot->table->close(slot->instance);
+    call_plugin(slot->table->close, slot->instance);
     slot->attached = false;
   }
   return TN_OK;

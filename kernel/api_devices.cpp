@@ -3,8 +3,9 @@
 #include <cstring>
 #include <string>
 
-#include "kernel/guard.h"
 #include "kernel/fp_env.h"
+#include "kernel/guard.h"
+#include "kernel/identity.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
 
@@ -101,6 +102,12 @@ tn_status find_device(Runtime& rt, const char* spec, uint32_t policy, uint32_t* 
   return first_status;
 }
 
+std::vector<uint32_t> pieces_of(const std::vector<Device*>& devices) {
+  std::vector<Route> routes;
+  for (const Device* d : devices) routes.push_back({&d->info, d->plugin->entry.index, d->index});
+  return physical_ids(routes);
+}
+
 }  // namespace
 
 extern "C" {
@@ -109,11 +116,12 @@ tn_status tn_devices(tn_runtime* rt, tn_device_entry* out, uint32_t stride, uint
   return guarded(diag, [&] {
     const std::vector<Device*> all = rt->core.devices();
     *out_n = static_cast<uint32_t>(all.size());
+    const std::vector<uint32_t> physical = pieces_of(all);
     for (uint32_t i = 0; i < std::min<uint32_t>(cap, *out_n); ++i) {
       tn_device_entry e{};
       e.size = sizeof e;
       e.device = all[i]->index;
-      e.physical = all[i]->info.flags & TN_DEVICE_EMULATED ? 0 : all[i]->index;
+      e.physical = physical[i];
       e.plugin = all[i]->plugin->entry.index;
       e.verdict = all[i]->verdict;
       std::snprintf(e.name, sizeof e.name, "%s", all[i]->name);

@@ -18,8 +18,6 @@
 namespace tenon::kernel {
 namespace {
 
-constexpr int kMaxDepth = 32;
-
 class Assembler {
  public:
   Assembler(Runtime& rt, Device* device, uint32_t flags, tn_plan* plan, tn_diag* diag) : rt_(rt), device_(device), flags_(flags), plan_(plan), diag_(diag) {}
@@ -60,6 +58,8 @@ class Assembler {
       const Node& node = g.nodes[n];
       std::vector<Place> operands, made;
       for (uint32_t v : node.in) operands.push_back(v == TN_NONE ? Place{} : places[g.root(v)]);
+      for (size_t i = 0; i < operands.size(); ++i)  // has no type, so it would be taken for an operand that is absent
+        if (operands[i].kind == Place::Zero) return fail(diag_, TN_E_BUG, id(kOp, 122), "%s: operand %zu is a zero without a type\nwhy: a rule used a result that another gave as TN_NONE\ntry: report it to the op's author", node.op->name.c_str(), i);
       std::vector<tn_push> bound = node.push;
       for (tn_push& p : bound)
         if (p.from != TN_NONE) {
@@ -144,7 +144,6 @@ class Assembler {
   }
 
   tn_status choose(const Request& request, const std::vector<tn_type>& types, const std::vector<Place>& in, const std::vector<tn_push>& push, std::vector<Place>* out, int depth) {
-    if (depth > kMaxDepth) return fail(diag_, TN_E_BUG, id(kOp, 121), "%s: expansions nest too deeply\nwhy: more than %d levels\ntry: report it to the op's author", request.op->name.c_str(), kMaxDepth);
     const bool empty = !types.empty() && std::all_of(types.begin(), types.end(), [](const tn_type& t) { return element_count(t) == 0; });
     if (empty && !request.op->derived()) {
       for (const tn_type& t : types) out->push_back(new_temp(t));
@@ -201,8 +200,6 @@ class Assembler {
   }
 
   tn_status use_kernel(const Request& request, const std::vector<tn_type>& types, const DecisionRow& row, const std::vector<Place>& in, const std::vector<tn_push>& push, std::vector<Place>* out) {
-    for (size_t i = 0; i < in.size(); ++i)
-      if (in[i].kind == Place::Zero) return fail(diag_, TN_E_BUG, id(kOp, 122), "%s: operand %zu is a zero without a type\nwhy: a rule used a missing gradient as a value\ntry: report it to the op's author", request.op->name.c_str(), i);
     std::vector<tn_type> all = request.in;
     all.insert(all.end(), types.begin(), types.end());
     const uint32_t n_in = static_cast<uint32_t>(in.size()), n_out = static_cast<uint32_t>(types.size());
@@ -374,7 +371,7 @@ tn_status make_plan(Runtime& rt, const Request& asked, tn_plan** out, tn_diag* d
 }
 
 tn_status make_graph_plan(Runtime& rt, tn_builder& g, Device* device, uint32_t flags, tn_plan** out, tn_diag* diag) {
-  if (g.sticky) return fail(diag, g.sticky, id(kOp, 124), "the graph has an error\nwhy: an earlier call on this builder failed\ntry: make a new builder");
+  if (g.sticky) return fail(diag, g.sticky, id(kOp, 124), "the graph has an error\nwhy: an earlier call on this builder failed (%s)\ntry: make a new builder", tn_status_text(g.sticky));
   PlanHolder holder{new tn_plan};
   tn_plan* plan = holder.plan;
   plan->runtime = &rt;

@@ -300,6 +300,12 @@ std::string shared_key(const tn_queue* q, const tn_call_args* a, const uint32_t*
   return key;
 }
 
+tn_status fail_packed_elsewhere(const tn_queue* q, uint32_t operand, const tn_tensor* t, tn_diag* diag) {
+  const Device* home = q->runtime->device(t->storage->device);
+  return fail(diag, TN_E_UNSUPPORTED, id(kOp, 134), "operand %u is packed for another device\nwhy: it lies on %s, the call is for %s, and packed tensors do not move\ntry: move the tensor it was packed from, and pack there",
+              operand, home ? home->name : "another runtime", q->device->name);
+}
+
 // Everything a call must satisfy before types are looked at.
 tn_status check_call(tn_queue* q, const tn_call_args* a, const OpEntry** op, AttrRef* attrs, tn_diag* diag) {
   Runtime& rt = *q->runtime;
@@ -308,13 +314,15 @@ tn_status check_call(tn_queue* q, const tn_call_args* a, const OpEntry** op, Att
   *attrs = rt.attrs().get(a->attr);
   if (!*attrs) return fail(diag, TN_E_STALE, id(kState, 4), "attribute id %u is stale\nwhy: its table was swept since\ntry: intern the attributes again", a->attr);
   if (a->push_bytes % 8 || (a->push_bytes && !a->push))
-    return fail(diag, TN_E_ARG, id(kArg, 212), "push data is malformed\nwhy: %u bytes at %p\ntry: pass whole 8-byte slots", a->push_bytes, a->push);
+    return fail(diag, TN_E_ARG, id(kArg, 212), "push data is malformed\nwhy: %u bytes %s\ntry: pass whole 8-byte slots and their address", a->push_bytes, a->push ? "are no whole slots of 8" : "without an address");
   if (a->n_in > 4096 || a->n_out > 64)
     return fail(diag, TN_E_LIMIT, id(kArg, 213), "too many operands\nwhy: %u inputs, %u outputs\ntry: split the call", a->n_in, a->n_out);
   for (uint32_t i = 0; i < a->n_in; ++i) {
     const tn_tensor* t = a->in[i];
-    if (t && !is_type_only(t) && rt.device(t->storage->device) == nullptr)
-      return fail(diag, TN_E_ARG, id(kArg, 214), "input %u is of another runtime\nwhy: its device is unknown here\ntry: copy it over through host memory", i);
+    if (!t || is_type_only(t)) continue;
+    if (is_opaque(t->type) && t->storage->device != q->device->index) return fail_packed_elsewhere(q, i, t, diag);
+    if (rt.device(t->storage->device) == nullptr)
+      return fail(diag, TN_E_ARG, id(kArg, 214), "input %u is of another runtime\nwhy: its device has number %u, here are %zu devices\ntry: copy it over through host memory", i, t->storage->device, rt.devices().size());
   }
   return TN_OK;
 }
@@ -334,7 +342,7 @@ tn_status request_for(tn_queue* q, const tn_call_args* a, const OpEntry* op, Att
     if (!is_type_only(t)) {
       r->in[i] = t->type;
     } else if (!q->runtime->types().get(type_only_id(t), &r->in[i])) {
-      return fail(diag, TN_E_STALE, id(kState, 5), "type id of operand %u is stale\nwhy: the type table was swept since\ntry: intern the type again", i);
+      return fail(diag, TN_E_STALE, id(kState, 5), "type id of operand %u is stale\nwhy: id %u is of an old generation, or no id\ntry: intern the type again", i, type_only_id(t));
     }
   }
   return TN_OK;
@@ -435,6 +443,7 @@ tn_status run_moved(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* dia
   auto clean = [&] { for (tn_tensor* t : moved) unref_tensor(t); };
   for (tn_tensor*& t : in) {
     if (!t || is_type_only(t) || t->storage->device == p->device->index) continue;
+    if (is_opaque(t->type)) return clean(), fail_packed_elsewhere(run_on, static_cast<uint32_t>(&t - in.data()), t, diag);
     uint32_t type = 0;
     tn_tensor* copy = nullptr;
     tn_status s = q->runtime->types().intern(t->type, &type, diag);

@@ -23,7 +23,7 @@ std::string ClassPlans::key_of(const Request& r) {
     dtypes += static_cast<char>(t.dtype);
     if (!t.dtype) continue;
     if (!model) model = &t;
-    if (r.type_only[i] || t.align_log2 != 6 || !same_dense(t, *model)) return {};
+    if (r.type_only[i] || t.layout != TN_LAYOUT_STRIDED || t.align_log2 != 6 || !same_dense(t, *model)) return {};
   }
   if (!model || element_count(*model) < 2) return {};
   const uint32_t size_log2 = 63 - static_cast<uint32_t>(__builtin_clzll(static_cast<uint64_t>(element_count(*model))));

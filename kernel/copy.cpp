@@ -35,6 +35,12 @@ tn_view sub_view(const tn_view& v, int64_t offset, uint64_t bytes) {
   return tn_view{v.handle, v.offset + static_cast<uint64_t>(offset), bytes, v.host ? static_cast<char*>(v.host) + offset : nullptr};
 }
 
+tn_status strided_destination(const tn_tensor* dst, const tn_queue* q, tn_diag* diag) {
+  char text[96];
+  return fail(diag, TN_E_UNSUPPORTED, id(kMem, 3), "cannot write into a strided view on %s\nwhy: %s has gaps between its elements, and only the host can step over them\ntry: write into a dense tensor", q->device->name,
+              type_text(dst->type, text, sizeof text));
+}
+
 // Same bytes in the same arrangement, on one device or with one side in host memory.
 tn_status copy_bytes(tn_queue* q, const tn_view& dst, const tn_view& src, tn_diag* diag) {
   if (dst.bytes == 0) return TN_OK;
@@ -74,7 +80,7 @@ bool packed(const tn_type& t) {
 // A dense tensor with the same content, on q's device.
 tn_status dense_copy(tn_queue* q, tn_tensor* src, tn_tensor** out, tn_diag* diag) {
   const OpEntry* op = q->runtime->ops().find(q->runtime->ops().copy_op(), 0);
-  if (!op) return fail(diag, TN_E_STATE, id(kState, 6), "no dense copy is defined\nwhy: the core ops are not loaded\ntry: create the runtime with tn_runtime_create");
+  if (!op) return fail(diag, TN_E_BUG, id(kState, 9), "an internal check failed\nwhy: the core ops, and with them the dense copy, are not defined\ntry: create the runtime with tn_runtime_create");
   *out = nullptr;
   const tn_call_args args{op->id, 0, 0, 0, 1, 1, &src, out, nullptr};
   return tn_call(q, &args, diag);
@@ -104,7 +110,7 @@ tn_status copy_here(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag) 
     host_strided(dst->type, static_cast<char*>(dst->view.host), src->type, static_cast<const char*>(src->view.host));
     return TN_OK;
   }
-  if (!is_dense(dst->type)) return fail(diag, TN_E_UNSUPPORTED, id(kMem, 3), "cannot copy into a strided view on %s\nwhy: only dense destinations are taken there\ntry: copy into a dense tensor", q->device->name);
+  if (!is_dense(dst->type)) return strided_destination(dst, q, diag);
   tn_tensor* dense = nullptr;
   if (tn_status s = dense_copy(q, src, &dense, diag)) return s;
   byte_range(dst->type, &lo, &bytes);
@@ -126,7 +132,7 @@ tn_status copy_across(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
   tn_tensor* data = src;
   if (!same_arrangement(dst->type, src->type) || !packed(src->type)) {
     if (!is_dense(dst->type) && !to->inline_work)
-      return fail(diag, TN_E_UNSUPPORTED, id(kMem, 3), "cannot copy into a strided view on %s\nwhy: only dense destinations are taken there\ntry: copy into a dense tensor", to->device->name);
+      return strided_destination(dst, to, diag);
     if (tn_status s = dense_copy(from, src, &held, diag)) return s;
     data = held;
   }
@@ -163,7 +169,15 @@ tn_status copy_across(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
 
 }  // namespace
 
+tn_status fail_packed(const tn_type& type, tn_diag* diag) {
+  char text[96];
+  return fail(diag, TN_E_UNSUPPORTED, id(kOp, 130), "a packed tensor cannot be read, written, copied or viewed\nwhy: it is %s in a layout that only its own kernels know\ntry: keep the tensor it was packed from",
+              type_text(type, text, sizeof text));
+}
+
 tn_status copy_tensor(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag) {
+  for (const tn_tensor* t : {dst, src})
+    if (is_opaque(t->type)) return fail_packed(t->type, diag);
   const bool fits = dst->type.dtype == src->type.dtype && dst->type.rank == src->type.rank && std::memcmp(dst->type.dim, src->type.dim, sizeof dst->type.dim) == 0;
   if (!fits) {
     char a[96], b[96];
@@ -202,6 +216,7 @@ using namespace tenon::kernel;
 namespace {
 
 tn_status check_size(const tn_tensor* t, uint64_t bytes, tn_diag* diag) {
+  if (is_opaque(t->type)) return fail_packed(t->type, diag);
   const uint64_t want = dense_bytes(t->type);
   char text[96];
   if (bytes != want)
@@ -235,7 +250,7 @@ tn_status tn_tensor_write(tn_queue* q, tn_tensor* t, const void* data, uint64_t 
     return TN_OK;
   }
   if (!is_dense(t->type) && !packed(t->type))
-    return fail(diag, TN_E_UNSUPPORTED, id(kMem, 3), "cannot write into a strided view on %s\nwhy: only dense destinations are taken there\ntry: write a dense tensor and copy", q->device->name);
+    return strided_destination(t, q, diag);
   std::vector<char> arranged;
   if (!is_dense(t->type)) {  // the app's bytes are row-major; the tensor keeps its axis order
     arranged.resize(bytes);

@@ -69,9 +69,10 @@ const OpEntry* OpTable::get(uint32_t id) const {
 tn_status OpTable::define(const tn_op_def* def, uint32_t plugin, uint32_t* out_id, tn_diag* diag) {
   (void)plugin;
   if (!def || !TN_HAS(tn_op_def, def, ctx) || !def->name || !def->infer)
-    return fail(diag, TN_E_ARG, id(kOp, 1), "op definition is incomplete\nwhy: size, name and infer are required\ntry: fill tn_op_def up to ctx");
+    return fail(diag, TN_E_ARG, id(kOp, 1), "op definition is incomplete\nwhy: size is %u (at least %zu wanted), name is %s, infer is %s\ntry: fill tn_op_def up to ctx", def ? def->size : 0,
+                offsetof(tn_op_def, ctx) + sizeof(def->ctx), def && TN_HAS(tn_op_def, def, name) && def->name ? "set" : "NULL", def && TN_HAS(tn_op_def, def, infer) && def->infer ? "set" : "NULL");
   if (!def->expand && def->op_id >> 63 == 0 && def->op_id >= TN_OPID_END_)
-    return fail(diag, TN_E_ARG, id(kOp, 2), "op %s has a number outside its range\nwhy: core numbers are below 2^16, others have bit 63\ntry: use FNV-1a-64 of the name with bit 63 set", def->name);
+    return fail(diag, TN_E_ARG, id(kOp, 2), "op %s has a number outside its range\nwhy: %llu; core numbers are below 2^16, others have bit 63\ntry: use FNV-1a-64 of the name with bit 63 set", def->name, static_cast<unsigned long long>(def->op_id));
   std::lock_guard lock(mutex_);
   const auto key = std::make_pair(def->op_id, uint32_t{def->version});
   if (by_id_.count(key))

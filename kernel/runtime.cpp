@@ -127,7 +127,7 @@ tn_status Runtime::attach(PluginSlot* slot, tn_diag* diag) {
       if (tn_status s = define_op(def, diag)) return s;
     }
   }
-  if (tn_status s = candidates_.add(slot, diag)) return s;
+  if (tn_status s = candidates_.add(slot, layouts_, diag)) return s;
   if (on_stage) on_stage("devices");
   if (tn_status s = add_devices(slot, diag)) return s;
   abandon.rt = nullptr;
@@ -167,9 +167,26 @@ tn_status Runtime::add_devices(PluginSlot* slot, tn_diag* diag) {
   return TN_OK;
 }
 
+// Waits until the plugin has nothing left. Opened devices are live objects of it as well: they are closed once nothing else
+// can be.
+tn_status Runtime::quiesce(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) {
+  std::vector<Device*> open;
+  for (Device* d : devices())
+    if (d->plugin == slot && d->handle) open.push_back(d);
+  uint32_t live = 0;
+  if (tn_status s = slot->table->quiesce(slot->instance, open.empty() ? timeout_ns : 0, &live, diag)) return s;
+  if (live <= open.size()) {
+    for (Device* d : open) slot->table->device_close(d->handle), d->handle = nullptr;
+    if (!open.empty())
+      if (tn_status s = slot->table->quiesce(slot->instance, timeout_ns, &live, diag)) return s;
+  }
+  if (live == 0) return TN_OK;
+  return fail(diag, TN_E_BUSY, id(kState, 8), "plugin %s is in use\nwhy: it counts %u live objects\ntry: release tensors and plans first", slot->entry.id, live);
+}
+
 tn_status Runtime::detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) {
   std::lock_guard lock(plugin_mutex_);
-  if (!slot->attached) return fail(diag, TN_E_STATE, id(kState, 7), "plugin %s is not in use\nwhy: it was refused or unloaded before\ntry: list plugins with `tenon plugins`", slot->entry.id);
+  if (!slot->attached) return TN_OK;
   for (Device* d : devices())
     if (d->plugin == slot && d->handle) {
       wait_device(d);  // queues hold what their work still uses
@@ -193,14 +210,10 @@ tn_status Runtime::detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) 
       close_queue(q);
       q->pool->trim();
     }
-  uint32_t live = 0;
-  if (tn_status s = slot->table->quiesce(slot->instance, timeout_ns, &live, diag)) return s;
-  if (live) return fail(diag, TN_E_BUSY, id(kState, 8), "plugin %s is in use\nwhy: it counts %u live objects\ntry: release tensors and plans first", slot->entry.id, live);
+  if (tn_status s = quiesce(slot, timeout_ns, diag)) return s;
   candidates_.remove(slot);
   for (Device* d : devices())
     if (d->plugin == slot) {
-      if (d->handle) slot->table->device_close(d->handle);
-      d->handle = nullptr;
       d->verdict = static_cast<uint32_t>(-TN_E_UNAVAILABLE);
       std::snprintf(d->cause, sizeof d->cause, "its plugin was unloaded");
     }

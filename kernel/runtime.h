@@ -19,6 +19,7 @@
 #include "kernel/candidates.h"
 #include "kernel/class_plans.h"
 #include "kernel/device.h"
+#include "kernel/layouts.h"
 #include "kernel/op_table.h"
 #include "kernel/plan.h"
 #include "kernel/plugin_slot.h"
@@ -47,7 +48,7 @@ class Runtime {
   // ---- for the loader ----
   PluginSlot* add_slot();                                                  // host filled; entry.index set
   tn_status attach(PluginSlot* slot, tn_diag* diag);                       // open(), then ops, kernels, devices
-  tn_status detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag);  // TN_E_BUSY while anything of it lives
+  tn_status detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag);  // TN_E_BUSY while anything of it lives; attached
   std::recursive_mutex& plugin_lock() { return plugin_mutex_; }
   std::span<const std::unique_ptr<PluginSlot>> slots() const { return slots_; }
   tn_status define_op(const tn_op_def* def, tn_diag* diag);
@@ -64,6 +65,7 @@ class Runtime {
   OpTable& ops() { return ops_; }
   const OpTable& ops() const { return ops_; }
   CandidateTable& candidates() { return candidates_; }
+  LayoutTable& layouts() { return layouts_; }
   const tn_hooks& hooks() const { return hooks_; }
   void set_hooks(const tn_hooks* hooks);
   ThreadPool& pool() { return pool_; }
@@ -107,6 +109,7 @@ class Runtime {
  private:
   tn_status add_devices(PluginSlot* slot, tn_diag* diag);
   void fill_host(PluginSlot* slot);
+  tn_status quiesce(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag);
 
   const uint64_t serial_;
   std::shared_ptr<Alive> alive_ = std::make_shared<Alive>();
@@ -116,6 +119,7 @@ class Runtime {
   TypeTable types_;
   AttrTable attrs_;
   OpTable ops_;
+  LayoutTable layouts_;
   CandidateTable candidates_;
   tn_hooks hooks_{};
   ThreadPool pool_;

@@ -1,6 +1,7 @@
 #include "loader/boarding.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -38,6 +39,19 @@ void put_verdict(PluginSlot* slot, const Verdict& v) {
   put_text(slot->entry.cause, v.cause);
 }
 
+// What kept a plugin from starting, on one line, with the id under which `tenon explain` has more: "TN-ABI-003: too many
+// devices; 1000 are reported". What to try is the verdict's own.
+std::string cause_of(const tn_diag& diag, tn_status status) {
+  std::string text = diag.msg;
+  text = text.substr(0, text.find("\ntry: "));
+  for (size_t at; (at = text.find("\nwhy: ")) != std::string::npos;) text.replace(at, 6, "; ");
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  if (text.empty()) return tn_status_text(status);
+  char number[16];
+  std::snprintf(number, sizeof number, "-%03u: ", diag.id & 0xFFFF);
+  return diag.id ? std::string("TN-") + kernel::family_name(diag.id >> 16) + number + text : text;
+}
+
 std::vector<KnownFile> in_use(const Runtime& runtime) {
   std::vector<KnownFile> known;
   for (const auto& slot : runtime.slots()) {
@@ -63,7 +77,7 @@ std::optional<Verdict> start(Runtime& runtime, PluginSlot* slot, std::shared_ptr
   if (status == TN_OK) return std::nullopt;
   slot->table = nullptr;
   const Code code = status == TN_E_UNAVAILABLE ? Code::OpenUnavailable : Code::OpenError;
-  return verdict(code, diag.msg[0] != '\0' ? diag.msg : tn_status_text(status), diag.native_code);
+  return verdict(code, cause_of(diag, status), diag.native_code);
 }
 
 // What a probe's result depends on. One line.
@@ -228,7 +242,7 @@ tn_status unboard(Runtime& runtime, PluginSlot* slot, uint64_t timeout_ns, tn_di
   const bool unmapped = (slot->entry.flags & TN_COLD_UNLOADABLE) != 0;
   slot->table = nullptr;
   slot->library.reset();
-  put_verdict(slot, verdict(Code::Unloaded, linked || unmapped ? "" : "the file stays mapped: its record does not say that it can be unmapped"));
+  put_verdict(slot, verdict(Code::Unloaded, linked || unmapped ? "by tn_plugin_unload" : "by tn_plugin_unload; the file stays mapped, its record does not say that it can be unmapped"));
   return TN_OK;
 }
 
@@ -237,8 +251,11 @@ tn_status answer(const PluginSlot& slot, tn_diag* diag) {
   if (code == Code::InUse) return TN_OK;
   const char* slash = std::strrchr(slot.entry.path, '/');
   const char* name = slash != nullptr ? slash + 1 : slot.entry.id;
-  const tn_status status = kernel::fail(diag, status_of(code), kernel::id(kernel::kLoad, slot.entry.code), "%.40s: %s\nwhy: %.110s\ntry: %s", name,
-                                        code_title(code), slot.entry.cause, advice(code));
+  // The cause is cut before what to try is.
+  const size_t fixed = std::min<size_t>(std::strlen(name), 40) + std::strlen(code_title(code)) + std::strlen(advice(code)) + std::strlen(": \nwhy: \ntry: ");
+  const int room = static_cast<int>(sizeof diag->msg - 2 - std::min(fixed, sizeof diag->msg - 2));
+  const tn_status status = kernel::fail(diag, status_of(code), kernel::id(kernel::kLoad, slot.entry.code), "%.40s: %s\nwhy: %.*s\ntry: %s", name,
+                                        code_title(code), room, slot.entry.cause, advice(code));
   if (diag != nullptr) diag->native_code = slot.entry.native_code;
   return status;
 }

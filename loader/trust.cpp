@@ -69,7 +69,7 @@ std::optional<Verdict> check_allowed(const std::string& id, std::span<const std:
   for (const std::string& entry : policy.allow) {
     if (is_sha256_entry(entry) && same_digits(entry, sum)) return std::nullopt;
   }
-  return verdict(Code::NotAllowed, "neither " + id + " nor " + sum + " is among the " + std::to_string(policy.allow.size()) + " allowed entries");
+  return verdict(Code::NotAllowed, id + " is not among the " + std::to_string(policy.allow.size()) + " allowed entries, nor is " + sum);
 }
 
 }  // namespace tenon::loader

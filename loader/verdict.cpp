@@ -44,7 +44,7 @@ tn_status status_of(Code code) {
   switch (code) {
     case Code::InUse: return TN_OK;
     case Code::NotFound: return TN_E_NOT_FOUND;
-    case Code::Unreadable: case Code::Untrusted: case Code::NotAllowed: return TN_E_DENIED;
+    case Code::Unreadable: case Code::NotAllowed: return TN_E_DENIED;
     case Code::AbiRange: case Code::BadTable: case Code::QueryRefused: case Code::BadRecord: return TN_E_ABI;
     case Code::CpuNeed: case Code::MissingDependency: case Code::OpenUnavailable: case Code::WrongTarget: return TN_E_UNAVAILABLE;
     case Code::DuplicateOf: return TN_E_EXISTS;

@@ -25,7 +25,7 @@ tn_status null_unsupported(tn_diag* diag, const char* what) {
     diag->status = TN_E_UNSUPPORTED;
     diag->id = 7u << 16 | 59; /* TN-DEVICE-059 */
     n = snprintf(diag->msg, sizeof diag->msg,
-                 "%s: the null backend has no devices\nwhy: it is the template to copy, 0 devices are offered\ntry: a device of another backend", what);
+                 "%s: the null backend has no devices\nwhy: it is the template to copy, 0 devices are offered\ntry: choose a device of another backend", what);
     diag->len = (uint32_t)(n < 0 ? 0 : n < (int)sizeof diag->msg ? n : (int)sizeof diag->msg - 1);
   }
   return TN_E_UNSUPPORTED;

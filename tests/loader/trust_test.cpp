@@ -129,7 +129,7 @@ TEST(AllowList, takes_ids_and_checksums_and_gives_the_checksum_to_add) {
   const auto bad = check_allowed("org.x", view(content), {TN_TRUST_OFF, {"org.y"}});
   ASSERT_TRUE(bad);
   EXPECT_EQ(bad->code, Code::NotAllowed);
-  EXPECT_EQ(bad->cause, "neither org.x nor sha256:" + sum(content) + " is among the 1 allowed entries");
+  EXPECT_EQ(bad->cause, "org.x is not among the 1 allowed entries, nor is sha256:" + sum(content));
   EXPECT_EQ(check_allowed("org.x", view(content), {TN_TRUST_ENFORCE, {}})->code, Code::NotAllowed);
 }
 

@@ -251,9 +251,9 @@ tn_status answer(const PluginSlot& slot, tn_diag* diag) {
   if (code == Code::InUse) return TN_OK;
   const char* slash = std::strrchr(slot.entry.path, '/');
   const char* name = slash != nullptr ? slash + 1 : slot.entry.id;
-  // The cause is cut before what to try is.
-  const size_t fixed = std::min<size_t>(std::strlen(name), 40) + std::strlen(code_title(code)) + std::strlen(advice(code)) + std::strlen(": \nwhy: \ntry: ");
-  const int room = static_cast<int>(sizeof diag->msg - 2 - std::min(fixed, sizeof diag->msg - 2));
+  // The cause gets the room that is left, so that the advice is never cut.
+  const size_t others = std::min<size_t>(std::strlen(name), 40) + std::strlen(code_title(code)) + std::strlen(advice(code)) + std::strlen(": \nwhy: \ntry: ");
+  const int room = static_cast<int>(sizeof tn_diag{}.msg - 2 - std::min(others, sizeof tn_diag{}.msg - 2));
   const tn_status status = kernel::fail(diag, status_of(code), kernel::id(kernel::kLoad, slot.entry.code), "%.40s: %s\nwhy: %.*s\ntry: %s", name,
                                         code_title(code), room, slot.entry.cause, advice(code));
   if (diag != nullptr) diag->native_code = slot.entry.native_code;

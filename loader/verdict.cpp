@@ -68,7 +68,7 @@ const char* advice(Code code) {
     case Code::MissingDependency: return "install the library named above";
     case Code::OpenFailed: return "run ldd -r on the file and install what it misses";
     case Code::DuplicateOf: return "remove one of the two files";
-    case Code::Untrusted: return "make the file and its folders writable by their owner alone";
+    case Code::Untrusted: return "make it writable by its owner alone";
     case Code::NotAllowed: return "add the plugin's id or checksum to the allow list";
     case Code::CrashedInProbe: case Code::ProbeTimeout: return "update it or its driver; `tenon plugins --forget ID` tries it again";
     case Code::ProbeFailed: return "repair the installation, or set loader.probe=on";

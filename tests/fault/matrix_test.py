@@ -165,6 +165,18 @@ class Matrix(unittest.TestCase):
         tried = [t > TIMEOUT_MS / 1000 for t in times]
         self.assertEqual(tried, [True, False, True, False], times)
 
+    def test_without_tenon_probe_the_verdict_says_so_or_the_plugin_is_refused(self):
+        library = self.top / "lib"
+        library.mkdir()
+        shutil.copy(options.build / "lib/libtenon.so.0", library)  # an installation that lacks libexec
+        place(self.folder, a="good")
+        for setting, code, cause in [("on", 0, "used without a probe: tenon-probe is absent from the installation"),
+                                     ("require", 25, "tenon-probe is absent from the installation"), ("off", 0, "")]:
+            env = dict(environment(self.cache), LD_LIBRARY_PATH=str(library), TENON_CONFIG=f"loader.probe={setting}")
+            ran = subprocess.run([options.app, self.folder], capture_output=True, text=True, timeout=60, env=env)
+            good = [p for p in lines_of(ran.stdout) if p.get("plugin") == "test.good"][0]
+            self.assertEqual((good["code"], good["cause"]), (code, cause))
+
     def test_the_table_in_the_docs_is_current(self):
         rows = ["| the plugin | verdict | cause |", "| --- | --- | --- |"]
         for what, code, cause in expected().values():

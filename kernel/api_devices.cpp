@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "kernel/fp_env.h"
 #include "kernel/guard.h"
 #include "kernel/identity.h"
 #include "kernel/runtime.h"
@@ -203,7 +204,7 @@ tn_status tn_query(tn_runtime* rt, uint32_t queue, uint64_t after, uint64_t* out
   }
   uint64_t failed = 0;
   if (tn_status s = signal_queue(q, diag)) return s;
-  if (tn_status s = q->device->plugin->table->query(q->timeline, after, out_value, &failed, diag)) return s;
+  if (tn_status s = call_plugin(q->device->plugin->table->query, q->timeline, after, out_value, &failed, diag)) return s;
   *out_failed = find_failure(q, after, UINT64_MAX, nullptr, diag);
   if (!*out_failed) *out_failed = failed;
   return TN_OK;

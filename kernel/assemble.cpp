@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernel/fp_env.h"
 #include "kernel/plan.h"
 #include "kernel/queue.h"
 #include "kernel/runtime.h"
@@ -351,7 +352,7 @@ tn_status make_on_device(Runtime& rt, const Request& request, tn_plan** out, tn_
 KernelUse::~KernelUse() {
   if (!plan) return;
   device->runtime->wait_device(device);  // launches of this plan may still run
-  info->retire(plugin->instance, &device->ref_for(plugin), plan);
+  call_plugin(info->retire, plugin->instance, &device->ref_for(plugin), plan);
   plugin->live_kernels.fetch_sub(1, std::memory_order_relaxed);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernel/fp_env.h"
 #include "kernel/guard.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
@@ -68,7 +69,7 @@ inline tn_status run_simple(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_d
     launch.push = p->simple_bits.data();
     launch.push_bytes = static_cast<uint32_t>(8 * p->simple_bits.size());
   }
-  const tn_status status = p->simple->launch(p->simple, &launch);
+  const tn_status status = call_plugin(p->simple->launch, p->simple, &launch);
   if (__builtin_expect(status != TN_OK, 0)) {
     for (uint32_t i = 0; i < p->n_out; ++i)
       for (uint32_t k = 0; k < n_made; ++k)
@@ -196,7 +197,7 @@ class Launcher {
     TraceSpan span(q_->runtime->hooks(), TN_EVENT_KERNEL);
     say_kernel(&span, q_, s);
     if (span.on()) span.event().value = q_->submitted.load(std::memory_order_relaxed) + 1;  // the plan's
-    const tn_status status = s.use->plan->launch(s.use->plan, &launch);
+    const tn_status status = call_plugin(s.use->plan->launch, s.use->plan, &launch);
     if (status) span.drop();
     if (status && diag_ && diag_->len) append(diag_, "\nwhere: %s", s.op);
     if (workspace) unref_storage(workspace);  // handed out again in queue order only

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "kernel/fp_env.h"
 #include "kernel/status.h"
 
 namespace tenon::kernel {
@@ -178,7 +179,7 @@ tn_status CandidateTable::add(PluginSlot* slot, LayoutTable& layouts, tn_diag* d
   if (!TN_HAS(tn_plugin, slot->table, kernels) || !slot->table->kernels) return TN_OK;
   const tn_kernel_info* kernels = nullptr;
   uint32_t stride = 0, n = 0;
-  if (tn_status s = slot->table->kernels(slot->instance, &kernels, &stride, &n, diag)) return s;
+  if (tn_status s = call_plugin(slot->table->kernels, slot->instance, &kernels, &stride, &n, diag)) return s;
   if (n && (!kernels || stride < offsetof(tn_kernel_info, retire)))
     return fail(diag, TN_E_BUG, id(kAbi, 1), "%s: kernel table is malformed\nwhy: %u rows of stride %u\ntry: report it to the plugin's author", slot->entry.id, n, stride);
   std::unique_lock lock(mutex_);

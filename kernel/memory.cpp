@@ -4,6 +4,7 @@
 #include <new>
 
 #include "kernel/device.h"
+#include "kernel/fp_env.h"
 #include "kernel/queue.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
@@ -65,7 +66,7 @@ tn_status DevicePool::allocate(uint64_t bytes, QueuePool* asking, tn_buffer* out
     tn_status status = TN_E_OOM;
     TraceSpan span(device_->runtime->hooks(), TN_EVENT_ALLOC);
     if (span.on()) span.event().device = device_->index, span.event().bytes = bytes, span.event().name = "alloc";
-    if (limit == 0 || before + bytes <= limit) status = table->alloc(device_->handle, device_->default_space, bytes, 64, out, &inner);
+    if (limit == 0 || before + bytes <= limit) status = call_plugin(table->alloc, device_->handle, device_->default_space, bytes, 64, out, &inner);
     if (status == TN_OK) {
       n_allocs_.fetch_add(1, std::memory_order_relaxed);
       uint64_t peak = peak_.load();
@@ -94,7 +95,7 @@ tn_status DevicePool::allocate(uint64_t bytes, QueuePool* asking, tn_buffer* out
 
 void DevicePool::free(const tn_buffer& buffer) {
   reserved_.fetch_sub(buffer.bytes);
-  device_->plugin->table->free(device_->handle, &buffer);
+  call_plugin(device_->plugin->table->free, device_->handle, &buffer);
 }
 
 void DevicePool::stats(tn_memory_info* out) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernel/fp_env.h"
 #include "kernel/status.h"
 
 namespace tenon::kernel {
@@ -77,6 +78,13 @@ const char* Runtime::config(const char* key) const {
   return it == config_.end() ? nullptr : it->second.c_str();
 }
 
+std::string Runtime::config_text(const std::string& except) const {
+  std::string text;
+  for (const auto& [key, value] : config_)
+    if (!key.starts_with(except)) text += key + '=' + value + ';';
+  return text;
+}
+
 // ---- plugins ------------------------------------------------------------------------------------------------------
 
 PluginSlot* Runtime::add_slot() {
@@ -97,24 +105,33 @@ tn_status Runtime::define_op(const tn_op_def* def, tn_diag* diag) {
 tn_status Runtime::attach(PluginSlot* slot, tn_diag* diag) {
   std::lock_guard lock(plugin_mutex_);
   const tn_plugin* table = slot->table;
-  if (tn_status s = table->open(&slot->host, &slot->instance, diag)) return s;
-  auto abandon = [&](tn_status s) {
-    candidates_.remove(slot);
-    table->close(slot->instance);
-    slot->instance = nullptr;
-    return s;
-  };
+  if (on_stage) on_stage("open");
+  if (tn_status s = call_plugin(table->open, &slot->host, &slot->instance, diag)) return s;
+  // A failure, or an exception that a plugin lets out against the rules: nothing of it stays behind.
+  struct Abandon {
+    Runtime* rt;
+    PluginSlot* slot;
+    ~Abandon() {
+      if (!rt) return;
+      rt->candidates_.remove(slot);
+      call_plugin(slot->table->close, slot->instance);
+      slot->instance = nullptr;
+    }
+  } abandon{this, slot};
+  if (on_stage) on_stage("kernels");
   if (TN_HAS(tn_plugin, table, ops) && table->ops) {
     const tn_op_def* defs = nullptr;
     uint32_t stride = 0, n = 0;
-    if (tn_status s = table->ops(slot->instance, &defs, &stride, &n, diag)) return abandon(s);
+    if (tn_status s = call_plugin(table->ops, slot->instance, &defs, &stride, &n, diag)) return s;
     for (uint32_t i = 0; i < n; ++i) {
       const auto* def = reinterpret_cast<const tn_op_def*>(reinterpret_cast<const char*>(defs) + size_t{i} * stride);
-      if (tn_status s = define_op(def, diag)) return abandon(s);
+      if (tn_status s = define_op(def, diag)) return s;
     }
   }
-  if (tn_status s = candidates_.add(slot, layouts_, diag)) return abandon(s);
-  if (tn_status s = add_devices(slot, diag)) return abandon(s);
+  if (tn_status s = candidates_.add(slot, layouts_, diag)) return s;
+  if (on_stage) on_stage("devices");
+  if (tn_status s = add_devices(slot, diag)) return s;
+  abandon.rt = nullptr;
   slot->attached = true;
   drop_plans();  // new candidates: choices are made anew
   epoch_.fetch_add(1);
@@ -125,12 +142,12 @@ tn_status Runtime::add_devices(PluginSlot* slot, tn_diag* diag) {
   const tn_plugin* table = slot->table;
   if (!table->devices) return TN_OK;
   uint32_t n = 0;
-  if (tn_status s = table->devices(slot->instance, nullptr, sizeof(tn_device_info), 0, &n, diag)) return s;
+  if (tn_status s = call_plugin(table->devices, slot->instance, nullptr, sizeof(tn_device_info), 0, &n, diag)) return s;
   if (n > 256) return fail(diag, TN_E_BUG, id(kAbi, 3), "%s reports %u devices\nwhy: at most 256 are believed\ntry: report it to the plugin's author", slot->entry.id, n);
   std::vector<tn_device_info> infos(n);
   for (tn_device_info& info : infos) info.size = sizeof info;
   if (n)
-    if (tn_status s = table->devices(slot->instance, infos.data(), sizeof infos[0], n, &n, diag)) return s;
+    if (tn_status s = call_plugin(table->devices, slot->instance, infos.data(), sizeof infos[0], n, &n, diag)) return s;
   std::lock_guard lock(device_mutex_);
   for (uint32_t i = 0; i < std::min<size_t>(n, infos.size()); ++i) {
     auto d = std::make_unique<Device>();
@@ -333,7 +350,7 @@ tn_status Runtime::prepare_kernel(const KernelRow& row, Device* device, const Re
     span.event().plugin = row.plugin_index;
     span.event().name = row.info->name;
   }
-  if (tn_status s = row.info->prepare(row.plugin->instance, &device->ref_for(row.plugin), &view.op(), &use->plan, diag)) {
+  if (tn_status s = call_plugin(row.info->prepare, row.plugin->instance, &device->ref_for(row.plugin), &view.op(), &use->plan, diag)) {
     use->plan = nullptr;
     return s;
   }
@@ -468,11 +485,11 @@ tn_status Runtime::shut_down(uint64_t timeout_ns, tn_diag* diag) {
   for (auto& slot : slots_) {
     if (!slot->attached) continue;
     for (auto& d : devices_)
-      if (d->plugin == slot.get() && d->handle) slot->table->device_close(d->handle), d->handle = nullptr;
+      if (d->plugin == slot.get() && d->handle) call_plugin(slot->table->device_close, d->handle), d->handle = nullptr;
     uint32_t live = 0;
-    slot->table->quiesce(slot->instance, timeout_ns, &live, diag);
+    call_plugin(slot->table->quiesce, slot->instance, timeout_ns, &live, diag);
     candidates_.remove(slot.get());
-    slot->table->close(slot->instance);
+    call_plugin(slot->table->close, slot->instance);
     slot->attached = false;
   }
   return TN_OK;

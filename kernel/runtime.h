@@ -6,6 +6,7 @@
 #include <tenon/runtime.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -56,6 +57,8 @@ class Runtime {
   // Configuration text for plugins ("sim.devices"): set before attach. Keys also come from TENON_CONFIG by the loader.
   void set_config(const std::string& key, const std::string& value);
   const char* config(const char* key) const;
+  std::string config_text(const std::string& except) const;  // all settings as key=value;... but those whose key begins so
+  std::function<void(const char* stage)> on_stage;           // told before attach calls the plugin: "open", "kernels", "devices"
 
   // ---- tables ----
   TypeTable& types() { return types_; }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernel/dims.h"
+#include "kernel/fp_env.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
 #include "kernel/type_table.h"
@@ -107,7 +108,7 @@ class Chooser {
     tn_diag diag{};
     diag.size = sizeof diag;
     const tn_device_ref& ref = request_.device->ref_for(kernel.plugin);
-    if (kernel.info->supports && kernel.info->supports(kernel.plugin->instance, &ref, &seen_->op(), &support, &diag) != TN_OK) {
+    if (kernel.info->supports && call_plugin(kernel.info->supports, kernel.plugin->instance, &ref, &seen_->op(), &support, &diag) != TN_OK) {
       set_why(row, TN_WHY_REFUSED, diag.len ? diag.msg : "refused by the kernel");
       return;
     }

@@ -15,6 +15,7 @@ NEEDS_A_FAILING_MACHINE = {
     "TN-CLI-011": "an exception that nobody foresaw; whatever a test could provoke would get an id of its own",
     "TN-CLI-025": "a device that computes wrongly",
     "TN-CLI-026": "a file system that gives back other bytes than were written, checksums and all",
+    "TN-LOAD-025": "a system that starts no process, or an installation without tenon-probe; tests/fault takes it away",
     "TN-OP-041": "a oneDNN that fails: its library damaged, or no memory left for it",
     "TN-OP-101": "a libtenon of another version than libtenon_framework: the linker would have to be deceived",
     "TN-STATE-001": "4,096 generations of a million types each: more than ten minutes of interning",

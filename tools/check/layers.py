@@ -22,8 +22,9 @@ ROOMS = {
     "backends/*": ["abi", "ops/reference", "ops/gpu", "backends/gpu_common"],
     "framework": ["abi", "framework/*"],
     "framework/*": ["abi"],  # and the rooms before it, see FRAMEWORK
-    "tools": ["abi", "framework", "framework/*", "ops/reference", "loader/cold", "tools/bench"],
+    "tools": ["abi", "framework", "framework/*", "ops/reference", "loader/cold", "tools/bench", "tools/conformance"],
     "tools/docgen": ["abi", "ops"],  # a program of the build that prints what the ops declare
+    "tools/conformance": ["abi", "ops", "ops/reference", "loader/cold"],  # drives a plugin through its table, by the ops' own cases
     "tools/bench": ["abi"],          # rivals, each a program without Tenon
     "tests": ["*"],
 }

@@ -146,12 +146,13 @@ void spaces(Session& session, const Library& library) {
   });
 }
 
-void judge_row(Trial& t, const tn_kernel_info& row, const std::string& plugin_name, std::set<std::string>* names) {
+void judge_row(Trial& t, const tn_kernel_info& row, std::set<std::string>* names) {
   const std::string name = row.name != nullptr ? row.name : "(no name)";
   t.count();
   t.need(row.size >= offsetof(tn_kernel_info, supports), name + ": size " + std::to_string(row.size));
   t.need(names->insert(name).second, "two kernels are called " + name);
-  t.need(name.compare(0, plugin_name.size() + 1, plugin_name + ".") == 0, "kernel " + name + " must be called " + plugin_name + ".OP or " + plugin_name + ".OP.VARIANT");
+  static const std::regex form(R"([a-z0-9_-]+(\.[a-z0-9_-]+)+)");
+  t.need(std::regex_match(name, form), "kernel \"" + name + "\" must be called BACKEND.OP or BACKEND.OP.VARIANT, in small letters");
   t.need(name.size() < 64, name + " is longer than 63 bytes");
   t.need(row.prepare != nullptr && row.retire != nullptr, name + ": prepare and retire are required");
   t.need(row.op_min <= row.op_max && row.op_min > 0, name + ": the range of op versions is empty");
@@ -181,10 +182,8 @@ void kernels(Session& session, const Library& library) {
     need(i.table.kernels(i.self, &second, &stride, &n2, &d), d, "kernels");
     t.need(first == second && n == n2, "a second call gives other rows: they live until close");
     t.need(n == 0 || stride >= offsetof(tn_kernel_info, supports), "the stride is " + std::to_string(stride));
-    // Rows of the reference carry its own name.
-    const std::string name = session.options.plugin.empty() ? "reference" : library.id().substr(library.id().rfind('.') + 1);
     std::set<std::string> names;
-    for (uint32_t k = 0; k < n; ++k) judge_row(t, *reinterpret_cast<const tn_kernel_info*>(reinterpret_cast<const char*>(first) + size_t{k} * stride), name, &names);
+    for (uint32_t k = 0; k < n; ++k) judge_row(t, *reinterpret_cast<const tn_kernel_info*>(reinterpret_cast<const char*>(first) + size_t{k} * stride), &names);
   });
 }
 

@@ -155,7 +155,7 @@ void judge_row(Trial& t, const tn_kernel_info& row, std::set<std::string>* names
   t.need(std::regex_match(name, form), "kernel \"" + name + "\" must be called BACKEND.OP or BACKEND.OP.VARIANT, in small letters");
   t.need(name.size() < 64, name + " is longer than 63 bytes");
   t.need(row.prepare != nullptr && row.retire != nullptr, name + ": prepare and retire are required");
-  t.need(row.op_min <= row.op_max && row.op_min > 0, name + ": the range of op versions is empty");
+  t.need(row.op_min <= row.op_max, name + ": the range of op versions is empty");
   t.need(row.op_id >= 1u << 16 || ops::find_op(row.op_id) != nullptr, name + ": no op has number " + std::to_string(row.op_id));
   t.need(row.n_cons == 0 || row.cons != nullptr, name + ": n_cons without constraints");
   bool device_kind = false;

@@ -1,4 +1,4 @@
-// tests/conformance/number.h - element types as numbers: exact conversion to long double and correctly rounded back.
+// tools/conformance/number.h - element types as numbers: exact conversion to long double and correctly rounded back.
 #pragma once
 #include <tenon/types.h>
 

@@ -1,4 +1,4 @@
-#include "tests/conformance/number.h"
+#include "tools/conformance/number.h"
 
 #include <cmath>
 #include <cstdio>

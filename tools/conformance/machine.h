@@ -1,6 +1,6 @@
-// tests/conformance/machine.h - a runtime with chosen plugins, spoken to through the C functions alone, and calls on arrays.
+// tools/conformance/machine.h - a runtime with chosen plugins, spoken to through the C functions alone, and calls on arrays.
 //
-//   Machine m({"cpu", "onednn"});
+//   Machine m({"lib/tenon/plugins/libtenon_backend_cpu.so"});
 //   Call add{"add", {}, {array(TN_F32, {2}, {1, 2}), array(TN_F32, {2}, {3, 4})}};
 //   for (const Candidate& c : m.candidates(add, "cpu:0"))
 //     EXPECT_TRUE(m.run(add, "cpu:0", c).ok());
@@ -11,24 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "ops/op.h"
-#include "tests/conformance/number.h"
+#include "tools/conformance/array.h"
 
 namespace tenon::conformance {
-
-// Elements in row-major order, whatever the layout in memory is. dtype 0: an optional operand left out.
-struct Array {
-  uint32_t dtype = 0;
-  std::vector<int64_t> dims;
-  std::vector<Number> v;
-  ops::Layout layout = ops::Layout::Dense;
-  int64_t skip = 0;  // elements in front of the first one: less alignment
-
-  bool absent() const { return dtype == 0; }
-};
-Array array(uint32_t dtype, std::vector<int64_t> dims, std::vector<Number> v);
-size_t count(const std::vector<int64_t>& dims);
-std::string type_text(const Array& a);
 
 struct Call {
   std::string op;
@@ -54,8 +39,8 @@ struct Outcome {
 
 class Machine {
  public:
-  // Plugins by name, in this order; the linked reference plugin is always there.
-  explicit Machine(const std::vector<std::string>& plugins, uint32_t threads = 2);
+  // Plugin files, in this order; the linked reference plugin is always there. Throws std::runtime_error.
+  explicit Machine(const std::vector<std::string>& files, uint32_t threads = 2);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -76,6 +61,8 @@ class Machine {
   Outcome infer(const Call& call);
   // Of types that may hold symbols.
   tn_status infer_types(const Call& call, const std::vector<tn_type>& in, std::vector<tn_type>* out, std::string* message);
+  // Attributes as kernels get them: defaults filled in, programs interned. They live as long as the machine.
+  tn_status attributes(const Call& call, const tn_attr** out, uint32_t* out_n, std::string* message);
   uint32_t derive(uint32_t op, uint64_t seeds, uint64_t need);                      // vjp
   tn_runtime* runtime() { return runtime_; }
 
@@ -89,8 +76,7 @@ class Machine {
   std::map<std::string, std::vector<std::string>> rows_;
 };
 
-// Shared by all tests of the process, made when first asked for.
-Machine& full_machine();       // cpu, onednn, sim
-Machine& reference_machine();  // the linked reference plugin alone
+// The linked reference plugin alone: the oracle. Made when first asked for.
+Machine& reference_machine();
 
 }  // namespace tenon::conformance

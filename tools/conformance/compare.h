@@ -1,9 +1,9 @@
-// tests/conformance/compare.h - when a result counts as the expected one.
+// tools/conformance/compare.h - when a result counts as the expected one.
 #pragma once
 #include <string>
 #include <vector>
 
-#include "tests/conformance/machine.h"
+#include "tools/conformance/machine.h"
 
 namespace tenon::conformance {
 

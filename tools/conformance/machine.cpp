@@ -1,10 +1,9 @@
-#include "tests/conformance/machine.h"
+#include "tools/conformance/machine.h"
 
-#include <gtest/gtest.h>
 #include <tenon/ops.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cstdio>
 #include <memory>
 #include <stdexcept>
 
@@ -12,9 +11,6 @@
 
 namespace tenon::conformance {
 namespace {
-
-// What lies between the elements of an array with gaps: not to be read.
-constexpr unsigned char kPoison = 0xC7;
 
 tn_diag empty_diag() {
   tn_diag d{};
@@ -24,31 +20,6 @@ tn_diag empty_diag() {
 
 void need(tn_status status, const tn_diag& diag, const char* what) {
   if (status != TN_OK) throw std::runtime_error(std::string(what) + ": " + tn_status_text(status) + "\n" + diag.msg);
-}
-
-tn_type type_of(const Array& a) {
-  tn_type t{};
-  if (a.absent()) return t;
-  t.dtype = static_cast<uint8_t>(a.dtype);
-  t.rank = static_cast<uint8_t>(a.dims.size());
-  t.align_log2 = 6;
-  int64_t step = a.layout == ops::Layout::Gapped ? 2 : 1;
-  for (size_t i = 0; i < a.dims.size(); ++i) t.dim[i] = a.dims[i];
-  for (size_t i = 0; i < a.dims.size(); ++i) {
-    const size_t axis = a.layout == ops::Layout::Permuted ? i : a.dims.size() - 1 - i;
-    t.stride[axis] = a.layout == ops::Layout::Broadcast && axis == 0 ? 0 : step;
-    if (a.layout != ops::Layout::Broadcast || axis != 0) step *= std::max<int64_t>(a.dims[axis], 1);
-  }
-  return t;
-}
-
-int64_t offset_of(const tn_type& t, size_t element) {
-  int64_t offset = 0;
-  for (int axis = t.rank - 1; axis >= 0; --axis) {
-    offset += static_cast<int64_t>(element % static_cast<size_t>(t.dim[axis])) * t.stride[axis];
-    element /= static_cast<size_t>(t.dim[axis]);
-  }
-  return offset;
 }
 
 struct Held {
@@ -61,38 +32,19 @@ struct Held {
 
 }  // namespace
 
-Array array(uint32_t dtype, std::vector<int64_t> dims, std::vector<Number> v) { return {dtype, std::move(dims), std::move(v)}; }
-
-size_t count(const std::vector<int64_t>& dims) {
-  size_t n = 1;
-  for (int64_t d : dims) n *= static_cast<size_t>(d);
-  return n;
-}
-
-std::string type_text(const Array& a) {
-  if (a.absent()) return "-";
-  std::string text = std::string(ops::dtype_name(a.dtype)) + "[";
-  for (size_t i = 0; i < a.dims.size(); ++i) text += (i != 0 ? "," : "") + std::to_string(a.dims[i]);
-  static const char* const kLayouts[] = {"", " permuted", " gapped", " broadcast"};
-  return text + "]" + kLayouts[static_cast<int>(a.layout)];
-}
-
-Machine::Machine(const std::vector<std::string>& plugins, uint32_t threads) {
+Machine::Machine(const std::vector<std::string>& files, uint32_t threads) {
   tn_runtime_options options{};
   options.size = sizeof options;
   options.flags = TN_RT_NO_SEARCH;
   options.threads = threads;
   tn_diag d = empty_diag();
   need(tn_runtime_create(&options, &runtime_, &d), d, "tn_runtime_create");
-  for (const std::string& name : plugins) {
-    const std::string path = std::string(TENON_CONFORMANCE_PLUGINS) + "/libtenon_backend_" + name + ".so";
-    need(tn_plugin_load(runtime_, path.c_str(), nullptr, &d), d, path.c_str());
-  }
+  for (const std::string& file : files) need(tn_plugin_load(runtime_, file.c_str(), nullptr, &d), d, file.c_str());
 }
 
 Machine::~Machine() {
   tn_diag d = empty_diag();
-  if (tn_runtime_destroy(runtime_, TN_FOREVER, &d) != TN_OK) ADD_FAILURE() << d.msg;
+  if (tn_runtime_destroy(runtime_, TN_FOREVER, &d) != TN_OK) std::fprintf(stderr, "tn_runtime_destroy: %s\n", d.msg);
 }
 
 uint32_t Machine::device(const std::string& name) {
@@ -124,8 +76,7 @@ struct Machine::Spec {
     tn_diag d = empty_diag();
     for (const Array& a : call.in) {
       uint32_t id = 0;
-      tn_type t = type_of(a);
-      if (a.skip != 0) t.align_log2 = static_cast<uint8_t>(__builtin_ctzll(static_cast<uint64_t>(a.skip) * byte_size(a.dtype)));
+      const tn_type t = place(a).type;
       if (!a.absent()) need(tn_type_intern(m->runtime_, &t, &id, &d), d, "tn_type_intern");
       types.push_back(id);
     }
@@ -164,22 +115,17 @@ uint32_t Machine::intern_attrs(uint32_t op, const Call& call, tn_status* status,
 }
 
 tn_tensor* Machine::make(const Array& a, tn_queue* queue, std::string* message) {
-  const tn_type t = type_of(a);
-  int64_t reach = a.v.empty() ? 0 : 1;
-  for (int i = 0; i < t.rank && reach != 0; ++i) reach += (t.dim[i] - 1) * t.stride[i];
-  const Array base{a.dtype, {a.skip + reach + 3}, {}};
-  const tn_type whole = type_of(base);
+  const Placement p = place(a);
+  const tn_type whole = place({a.dtype, {p.elements}, {}}).type;
   tn_diag d = empty_diag();
   uint32_t whole_id = 0, id = 0;
   need(tn_type_intern(runtime_, &whole, &whole_id, &d), d, "tn_type_intern");
-  need(tn_type_intern(runtime_, &t, &id, &d), d, "tn_type_intern");
-  const size_t width = byte_size(a.dtype);
-  std::vector<unsigned char> bytes(static_cast<size_t>(base.dims[0]) * width, a.dtype == TN_BOOL ? 1 : kPoison);
-  for (size_t i = 0; i < a.v.size(); ++i) encode(a.dtype, a.v[i], &bytes[static_cast<size_t>(a.skip + offset_of(t, i)) * width]);
+  need(tn_type_intern(runtime_, &p.type, &id, &d), d, "tn_type_intern");
+  const std::vector<unsigned char> bytes = laid_out(a, p);
   Held storage(1);
   tn_tensor* view = nullptr;
   if (tn_tensor_create(queue, whole_id, &storage.list[0], &d) != TN_OK || tn_tensor_write(queue, storage.list[0], bytes.data(), bytes.size(), &d) != TN_OK ||
-      tn_tensor_view(storage.list[0], id, static_cast<uint64_t>(a.skip) * width, &view, &d) != TN_OK)
+      tn_tensor_view(storage.list[0], id, static_cast<uint64_t>(p.first) * byte_size(a.dtype), &view, &d) != TN_OK)
     *message = d.msg;
   return view;
 }
@@ -317,13 +263,15 @@ uint32_t Machine::derive(uint32_t op_id, uint64_t seeds, uint64_t needed) {
   return id;
 }
 
-Machine& full_machine() {
-#if defined(TENON_CONFORMANCE_ONEDNN)
-  static Machine m({"cpu", "onednn", "sim"});
-#else
-  static Machine m({"cpu", "sim"});
-#endif
-  return m;
+tn_status Machine::attributes(const Call& call, const tn_attr** out, uint32_t* out_n, std::string* message) {
+  tn_status status = TN_OK;
+  const uint32_t id = intern_attrs(op(call.op), call, &status, message);
+  *out = nullptr, *out_n = 0;
+  if (status != TN_OK || id == 0) return status;
+  tn_diag d = empty_diag();
+  status = tn_attr_get(runtime_, id, out, out_n, &d);
+  if (status != TN_OK) *message = d.msg;
+  return status;
 }
 
 Machine& reference_machine() {

@@ -1,9 +1,9 @@
-// tests/conformance/trial.h - a declared case as a call: operands filled with fixed numbers of the element type under test.
+// tools/conformance/trial.h - a declared case as a call: operands filled with fixed numbers of the element type under test.
 #pragma once
 #include <string>
 #include <vector>
 
-#include "tests/conformance/machine.h"
+#include "tools/conformance/machine.h"
 
 namespace tenon::conformance {
 

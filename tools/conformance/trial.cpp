@@ -1,4 +1,4 @@
-#include "tests/conformance/trial.h"
+#include "tools/conformance/trial.h"
 
 #include <tenon/ops.h>
 

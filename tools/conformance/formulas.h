@@ -1,10 +1,10 @@
-// tests/conformance/formulas.h - the elementwise ops and the ops along a row, in long double and 128-bit integers, written
+// tools/conformance/formulas.h - the elementwise ops and the ops along a row, in long double and 128-bit integers, written
 // from their documentation and from nothing of the library.
 #pragma once
 #include <string>
 #include <vector>
 
-#include "tests/conformance/number.h"
+#include "tools/conformance/number.h"
 
 namespace tenon::conformance {
 

@@ -1,4 +1,4 @@
-#include "tests/conformance/formulas.h"
+#include "tools/conformance/formulas.h"
 
 #include <algorithm>
 #include <cmath>

@@ -192,6 +192,10 @@ Plugin::Plugin(uint32_t threads) : threads_(threads) {
   EXPECT_EQ(table_->kernels(instance_, &kernels_, &stride_, &count_, &diag), TN_OK);
 }
 
+Plugin::~Plugin() {
+  if (instance_ != nullptr) table_->close(instance_);
+}
+
 const tn_kernel_info* Plugin::find(const std::string& name) const {
   for (uint32_t i = 0; i < count_; ++i) {
     const auto* k = reinterpret_cast<const tn_kernel_info*>(reinterpret_cast<const char*>(kernels_) + i * stride_);

@@ -62,7 +62,8 @@ struct Call {
 // A plugin opened with a pool of `threads`. One instance per thread count lives until the process ends.
 class Plugin {
  public:
-  static Plugin& with_threads(uint32_t threads);
+  static Plugin& with_threads(uint32_t threads);  // opened once, closed at exit
+  ~Plugin();
   const tn_kernel_info* find(const std::string& name) const;
   tn_status supports(const Call&, tn_diag* diag = nullptr, tn_support* out = nullptr);
   // supports, prepare, launch twice (the second time on fresh memory objects or the spare ones), retire.

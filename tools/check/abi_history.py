@@ -41,11 +41,7 @@ def versions(root):
 
 
 def current(root):
-    text = (root / "abi/include/tenon/types.h").read_text()
-    match = re.search(r"#define TN_ABI_CURRENT\s+TN_ABI\((\d+), (\d+)\)", text)
-    if not match:
-        raise Fault("abi/include/tenon/types.h: no #define TN_ABI_CURRENT TN_ABI(major, minor)")
-    return ".".join(match.groups())
+    return "{}.{}".format(*abi_lock.current(root))
 
 
 def headers(folder):
@@ -62,7 +58,7 @@ def measured(root, cc):
 
 
 def lock_of(root, version):
-    return root / f"abi/lock/v{number(version)[0]}.lock"
+    return abi_lock.lock_path(root, number(version)[0])
 
 
 def sums(folder):

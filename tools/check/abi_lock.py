@@ -2,7 +2,7 @@
 """Compares the layout of the public headers with the committed lock: only additions at the end pass.
 
     tools/check/abi_lock.py [--root DIR]            compare; exit 1 and one line per break
-    tools/check/abi_lock.py --update                write abi/lock/v0.lock anew (until 1.0: with a raised minor)
+    tools/check/abi_lock.py --update                write abi/lock/v<major>.lock anew (until 1.0: with a raised minor)
 
 Locked: offset and size of every field of every struct, the size of every [frozen] struct, every enum constant, every
 function's declaration. Allowed: fields behind the last one of an [extensible] struct, new structs, constants and functions.
@@ -15,6 +15,18 @@ import sys
 import tempfile
 
 HEADERS = ["types.h", "plugin.h", "runtime.h", "ops.h"]
+
+
+def current(root):
+    """(major, minor) of TN_ABI_CURRENT."""
+    match = re.search(r"#define TN_ABI_CURRENT\s+TN_ABI\((\d+), (\d+)\)", (root / "abi/include/tenon/types.h").read_text())
+    if not match:
+        sys.exit("abi/include/tenon/types.h: no #define TN_ABI_CURRENT TN_ABI(major, minor)")
+    return tuple(int(part) for part in match.groups())
+
+
+def lock_path(root, major):
+    return root / f"abi/lock/v{major}.lock"
 
 
 def frozen_structs(include):
@@ -175,7 +187,7 @@ def main():
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--cc", default="cc")
     args = parser.parse_args()
-    include, lock = args.root / "abi" / "include", args.root / "abi" / "lock" / "v0.lock"
+    include, lock = args.root / "abi" / "include", lock_path(args.root, current(args.root)[0])
     lines = measure(include, preprocess(include, args.cc), args.cc)
     if args.update:
         lock.parent.mkdir(exist_ok=True)

@@ -69,6 +69,7 @@ struct tn_queue {
 namespace tenon::kernel {
 
 tn_status open_queue(Runtime& rt, Device* device, int32_t priority, bool thread_bound, std::unique_ptr<tn_queue>* out, tn_diag* diag);
+tn_status connect_queue(tn_queue* q, int32_t priority, tn_diag* diag);  // of a queue whose device was closed and is back
 void close_queue(tn_queue* q);  // waits for its work
 void clear_cache(tn_queue* q);
 

@@ -204,7 +204,7 @@ TEST(Order, of_loading_changes_no_choice) {
   const char* ops[] = {"add", "sub", "mul", "neg", "exp", "pointwise", "copy"};
   std::mt19937 random(5);
   std::vector<std::string> first;
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     std::shuffle(plugins.begin(), plugins.end(), random);
     Runtime r;
     for (const std::string& p : plugins) r.load(p);

@@ -91,9 +91,9 @@ tn_status find_device(Runtime& rt, const char* spec, uint32_t policy, uint32_t* 
   // A single name under "prefer" may run elsewhere; the runtime says so.
   if (policy == TN_POLICY_PREFER && first_status && spec && std::string(spec) != "auto" && rt.policy() == TN_POLICY_PREFER) {
     if (find_auto(rt, out, nullptr) == TN_OK) {
-      if (rt.hooks().log) {
+      if (const Hooks::Use hooks(rt.hooks()); hooks->log) {
         const std::string text = "using " + std::string(rt.device(*out)->name) + " instead of " + spec + " because: " + first.msg;
-        rt.hooks().log(rt.hooks().ctx, TN_LOG_WARN, text.c_str(), static_cast<uint32_t>(text.size()));
+        hooks->log(hooks->ctx, TN_LOG_WARN, text.c_str(), static_cast<uint32_t>(text.size()));
       }
       return TN_OK;
     }

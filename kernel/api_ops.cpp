@@ -326,9 +326,7 @@ tn_status tn_why(tn_runtime* rt, const tn_spec* spec, tn_candidate* out, uint32_
     r.flags |= rt->core.call_flags();
     Decision decision;
     if (tn_status s = decide(rt->core, r, types, &decision, 0, diag)) return s;
-    DecisionRows rows;
-    for (const DecisionRow& row : decision.rows) rows.push_back(row.shown);
-    show(rows, out, stride, cap, out_n);
+    show(shown_rows(decision, r, types, 0), out, stride, cap, out_n);
     return tn_status{TN_OK};
   });
 }

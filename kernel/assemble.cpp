@@ -154,13 +154,13 @@ class Assembler {
     while (decision.has_winner && decision.rows[0].kernel) {
       const tn_status s = use_kernel(request, types, decision.rows[0], in, push, out);
       if (s == TN_OK) {
-        record(decision);
+        record(decision, request, types, depth);
         return TN_OK;
       }
       if (s != TN_E_UNSUPPORTED && s != TN_E_UNAVAILABLE) return s;
       drop_winner(&decision, s);
     }
-    record(decision);
+    record(decision, request, types, depth);
     if (!decision.has_winner || !decision.expansion) return no_candidate(request, decision, diag_);
     std::vector<Place> present;
     for (const Place& p : in)
@@ -179,10 +179,8 @@ class Assembler {
     if (decision->has_winner) decision->rows[0].shown.why = TN_WHY_WON;
   }
 
-  void record(const Decision& decision) {
-    DecisionRows rows;
-    for (const DecisionRow& r : decision.rows) rows.push_back(r.shown);
-    plan_->decisions->push_back(std::move(rows));
+  void record(const Decision& decision, const Request& request, const std::vector<tn_type>& types, int depth) {
+    plan_->decisions->push_back(shown_rows(decision, request, types, depth));
     if (decision.has_winner && decision.rows[0].kernel) plan_->est_ns += decision.est_ns;
   }
 
@@ -210,6 +208,7 @@ class Assembler {
     step.operands = in;
     step.push = push;
     step.op = request.op->def->name;
+    count_work(request, types, &step);
     step.workspace_bytes = step.use->plan->workspace_bytes;
     for (const tn_type& t : types) {
       out->push_back(new_temp(t));
@@ -218,6 +217,17 @@ class Assembler {
     inplace_ = request.op->elementwise() && (row.kernel->info->flags & TN_KERNEL_INPLACE);
     plan_->steps.push_back(std::move(step));
     return TN_OK;
+  }
+
+  static void count_work(const Request& request, const std::vector<tn_type>& types, Step* step) {
+    step->op_id = request.op->id;
+    const OpView view(*request.op, *request.attrs, request.in, types, request.push_bytes, 0);
+    tn_cost cost{};
+    cost.size = sizeof cost;
+    tn_diag ignored{};
+    if (!request.op->def->cost || request.op->def->cost(request.op->def->ctx, &view.op(), &cost, &ignored)) return;
+    step->flops = static_cast<uint64_t>(cost.flops);
+    step->bytes = static_cast<uint64_t>(cost.bytes);
   }
 
   tn_status constant(tn_builder& g, uint32_t value, Place* out) {

@@ -51,6 +51,28 @@ tn_status copy_bytes(tn_queue* q, const tn_view& dst, const tn_view& src, tn_dia
   return call_plugin(q->device->plugin->table->copy, q->dev_queue, &dst, &src, diag);
 }
 
+// An event about bytes that move by q.
+class CopySpan {
+ public:
+  CopySpan(tn_queue* q, const char* name, uint64_t bytes) : q_(q), span_(q->runtime->hooks(), TN_EVENT_COPY) {
+    if (!span_.on()) return;
+    span_.event().device = q->device->index;
+    span_.event().queue = q->id;
+    span_.event().bytes = bytes;
+    span_.event().name = name;
+    span_.event().where = q->note;
+  }
+  tn_status end(tn_status status) {
+    if (status != TN_OK) span_.drop();
+    if (span_.on()) span_.event().value = q_->submitted.load(std::memory_order_relaxed);
+    return status;
+  }
+
+ private:
+  tn_queue* q_;
+  TraceSpan span_;
+};
+
 uint64_t next_value(tn_queue* q) {
   const uint64_t v = q->submitted.load(std::memory_order_relaxed) + 1;
   q->submitted.store(v, std::memory_order_relaxed);
@@ -146,6 +168,7 @@ tn_status copy_across(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
     bounce.resize(bytes);
     const tn_view target{0, 0, bytes, bounce.data()};
     const tn_view source = sub_view(data->view, lo, bytes);
+    CopySpan span(from, "read", bytes);
     std::unique_lock<std::recursive_mutex> lock(from->lock);
     s = bytes ? call_plugin(from->device->plugin->table->copy, from->dev_queue, &target, &source, diag) : TN_OK;
     const uint64_t value = next_value(from);
@@ -154,6 +177,7 @@ tn_status copy_across(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
     if (s == TN_OK) s = wait_queue(from, value, TN_FOREVER, diag);
     bool depends = false;
     if (s == TN_OK && find_failure(from, value - 1, value, &depends, diag)) s = depends ? TN_E_DEPENDS : TN_E_FAILED;
+    span.end(s);
     host = bounce.data();
   }
   if (s == TN_OK) {
@@ -199,14 +223,15 @@ tn_status copy_tensor(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
   } else if (tn_status s = order_after(q, src->storage, diag)) {
     return s;
   }
-  if (tn_status s = copy_here(q, dst, src, diag)) return s;
+  CopySpan span(q, "copy", dense_bytes(dst->type));
+  if (tn_status s = copy_here(q, dst, src, diag)) return span.end(s);
   const uint64_t value = next_value(q);
   wrote(q, dst->storage, value);
   if (!q->inline_work) {
     log_work(q, value, &src, 1);
     hold_foreign(q, value, &dst, 1);
   }
-  return TN_OK;
+  return span.end(TN_OK);
 }
 
 }  // namespace tenon::kernel
@@ -224,20 +249,7 @@ tn_status check_size(const tn_tensor* t, uint64_t bytes, tn_diag* diag) {
   return TN_OK;
 }
 
-}  // namespace
-
-extern "C" {
-
-tn_status tn_tensor_copy(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag) { return copy_tensor(q, dst, src, diag); }
-
-tn_status tn_tensor_write(tn_queue* q, tn_tensor* t, const void* data, uint64_t bytes, tn_diag* diag) {
-  if (tn_status s = check_size(t, bytes, diag)) return s;
-  if (t->storage->device != q->device->index) {
-    tn_queue* there = nullptr;
-    if (tn_status s = q->runtime->thread_queue(q->runtime->device(t->storage->device), &there, diag)) return s;
-    return tn_tensor_write(there, t, data, bytes, diag);
-  }
-  if (bytes == 0) return TN_OK;
+tn_status write_here(tn_queue* q, tn_tensor* t, const void* data, uint64_t bytes, tn_diag* diag) {
   if (q->inline_work) {
     if (is_dense(t->type)) {
       std::memcpy(t->view.host, data, bytes);
@@ -271,14 +283,7 @@ tn_status tn_tensor_write(tn_queue* q, tn_tensor* t, const void* data, uint64_t 
   return wait_queue(q, value, TN_FOREVER, diag);  // the caller's memory must not be read after return
 }
 
-tn_status tn_tensor_read(tn_queue* q, tn_tensor* t, void* out, uint64_t bytes, tn_diag* diag) {
-  if (tn_status s = check_size(t, bytes, diag)) return s;
-  if (t->storage->device != q->device->index) {
-    tn_queue* there = nullptr;
-    if (tn_status s = q->runtime->thread_queue(q->runtime->device(t->storage->device), &there, diag)) return s;
-    return tn_tensor_read(there, t, out, bytes, diag);
-  }
-  if (bytes == 0) return TN_OK;
+tn_status read_here(tn_queue* q, tn_tensor* t, void* out, uint64_t bytes, tn_diag* diag) {
   if (q->inline_work) {
     if (is_dense(t->type)) {
       std::memcpy(out, t->view.host, bytes);
@@ -306,6 +311,36 @@ tn_status tn_tensor_read(tn_queue* q, tn_tensor* t, void* out, uint64_t bytes, t
   if (s == TN_OK && find_failure(q, value - 1, value, &depends, diag)) s = depends ? TN_E_DEPENDS : TN_E_FAILED;
   if (data != t) unref_tensor(data);
   return s;
+}
+
+}  // namespace
+
+extern "C" {
+
+tn_status tn_tensor_copy(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag) { return copy_tensor(q, dst, src, diag); }
+
+tn_status tn_tensor_write(tn_queue* q, tn_tensor* t, const void* data, uint64_t bytes, tn_diag* diag) {
+  if (tn_status s = check_size(t, bytes, diag)) return s;
+  if (t->storage->device != q->device->index) {
+    tn_queue* there = nullptr;
+    if (tn_status s = q->runtime->thread_queue(q->runtime->device(t->storage->device), &there, diag)) return s;
+    return tn_tensor_write(there, t, data, bytes, diag);
+  }
+  if (bytes == 0) return TN_OK;
+  CopySpan span(q, "write", bytes);
+  return span.end(write_here(q, t, data, bytes, diag));
+}
+
+tn_status tn_tensor_read(tn_queue* q, tn_tensor* t, void* out, uint64_t bytes, tn_diag* diag) {
+  if (tn_status s = check_size(t, bytes, diag)) return s;
+  if (t->storage->device != q->device->index) {
+    tn_queue* there = nullptr;
+    if (tn_status s = q->runtime->thread_queue(q->runtime->device(t->storage->device), &there, diag)) return s;
+    return tn_tensor_read(there, t, out, bytes, diag);
+  }
+  if (bytes == 0) return TN_OK;
+  CopySpan span(q, "read", bytes);
+  return span.end(read_here(q, t, out, bytes, diag));
 }
 
 }  // extern "C"

@@ -8,6 +8,11 @@
 
 namespace tenon::kernel {
 
+bool goes_direct(const tn_queue& q) {
+  const Hooks& hooks = q.runtime->hooks();
+  return q.inline_work && !hooks.wants(TN_EVENT_CALL) && !hooks.wants(TN_EVENT_KERNEL);
+}
+
 // Timelines of devices go on where the queue stands.
 tn_status connect_queue(tn_queue* q, int32_t priority, tn_diag* diag) {
   Device* device = q->device;
@@ -23,6 +28,7 @@ tn_status connect_queue(tn_queue* q, int32_t priority, tn_diag* diag) {
   }
   q->signalled = value;
   q->confirmed = value;
+  q->lost = false;
   return TN_OK;
 }
 
@@ -165,6 +171,25 @@ uint64_t find_failure(tn_queue* q, uint64_t after, uint64_t upto, bool* depends,
   return first->value;
 }
 
+namespace {
+
+// Nobody waited for long: what the device has done meanwhile needs no record. Where the app is too far ahead of the device,
+// it waits for the older half of the work. Failures of the timeline itself are told by whoever waits next.
+void let_go_of_done(tn_queue* q) {
+  tn_diag ignored{};
+  uint64_t reached = 0, failed = 0;
+  if (signal_queue(q, &ignored) != TN_OK) return;
+  if (q->device->plugin->table->query(q->timeline, q->confirmed, &reached, &failed, &ignored) != TN_OK) return;
+  if (collect(q, std::min(reached, q->signalled.load()), &ignored) != TN_OK) return;
+  if (q->log.size() >= kLogMost) {
+    const uint64_t older = q->log[q->log.size() / 2].value;  // signalled above
+    if (q->device->plugin->table->wait(nullptr, q->timeline, older, TN_FOREVER, &ignored) == TN_OK) collect(q, older, &ignored);
+  }
+  q->next_look = std::max(q->log.size(), q->held.size()) + kLogQuery;
+}
+
+}  // namespace
+
 void hold_foreign(tn_queue* q, uint64_t value, const tn_tensor* const* used, uint32_t n) {
   for (uint32_t i = 0; i < n; ++i) {
     if (!used[i] || is_type_only(used[i]) || used[i]->storage->home == q->pool.get()) continue;
@@ -184,6 +209,7 @@ void log_work(tn_queue* q, uint64_t value, const tn_tensor* const* in, uint32_t 
   }
   q->log.push_back(std::move(w));
   hold_foreign(q, value, in, n_in);
+  if (std::max(q->log.size(), q->held.size()) >= q->next_look) let_go_of_done(q);
 }
 
 tn_status order_after_point(tn_queue* q, const tn_point& point, tn_diag* diag) {

@@ -1,7 +1,6 @@
 #include "kernel/runtime.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "kernel/fp_env.h"
@@ -63,8 +62,10 @@ Runtime::~Runtime() {
 }
 
 void Runtime::set_hooks(const tn_hooks* hooks) {
-  hooks_ = tn_hooks{};
-  if (hooks) std::memcpy(&hooks_, hooks, std::min<size_t>(hooks->size, sizeof hooks_));
+  hooks_.set(hooks);
+  std::lock_guard lock(queue_mutex_);
+  for (auto& q : queues_)
+    if (q) q->direct = goes_direct(*q);
 }
 
 void Runtime::set_config(const std::string& key, const std::string& value) {
@@ -264,12 +265,13 @@ void Runtime::wait_device(Device* device) {
 
 void Runtime::count_fallback(const OpEntry& op, const Device* asked, const Device* used, const char* cause) {
   n_fallbacks_.fetch_add(1);
-  if (hooks_.log) {
+  const Hooks::Use hooks(hooks_);
+  if (hooks->log) {
     char text[320];
     const int n = std::snprintf(text, sizeof text, "%s ran on %s instead of %s because: %s", op.name.c_str(), used->name, asked->name, cause);
-    hooks_.log(hooks_.ctx, TN_LOG_WARN, text, static_cast<uint32_t>(std::min<int>(n, sizeof text - 1)));
+    hooks->log(hooks->ctx, TN_LOG_WARN, text, static_cast<uint32_t>(std::min<int>(n, sizeof text - 1)));
   }
-  if (!hooks_.event || !(hooks_.trace_mask >> TN_EVENT_FALLBACK & 1)) return;
+  if (!hooks_.wants(TN_EVENT_FALLBACK)) return;
   tn_event event{};
   event.size = sizeof event;
   event.kind = TN_EVENT_FALLBACK;
@@ -277,7 +279,8 @@ void Runtime::count_fallback(const OpEntry& op, const Device* asked, const Devic
   event.op = op.id;
   event.name = op.name.c_str();
   event.where = cause;
-  hooks_.event(hooks_.ctx, &event);
+  event.begin_ns = event.end_ns = now_ns();
+  hooks_.send(event);
 }
 
 // ---- plans --------------------------------------------------------------------------------------------------------
@@ -347,6 +350,13 @@ tn_status Runtime::prepare_kernel(const KernelRow& row, Device* device, const Re
   use->info = row.info;
   use->plugin = row.plugin;
   use->device = device;
+  TraceSpan span(hooks_, TN_EVENT_COMPILE);
+  if (span.on()) {
+    span.event().device = device->index;
+    span.event().op = request.op->id;
+    span.event().plugin = row.plugin_index;
+    span.event().name = row.info->name;
+  }
   if (tn_status s = call_plugin(row.info->prepare, row.plugin->instance, &device->ref_for(row.plugin), &view.op(), &use->plan, diag)) {
     use->plan = nullptr;
     return s;
@@ -429,6 +439,7 @@ tn_status Runtime::thread_queue(Device* device, tn_queue** out, tn_diag* diag) {
     if (tn_status s = open_queue(*this, device, 0, true, &fresh, diag)) return s;
     std::lock_guard lock(queue_mutex_);
     fresh->id = static_cast<uint32_t>(queues_.size()) + 1;
+    fresh->direct = goes_direct(*fresh);
     q = fresh.get();
     queues_.push_back(std::move(fresh));
   }
@@ -442,6 +453,7 @@ tn_status Runtime::new_queue(Device* device, int32_t priority, tn_queue** out, t
   if (tn_status s = open_queue(*this, device, priority, false, &fresh, diag)) return s;
   std::lock_guard lock(queue_mutex_);
   fresh->id = static_cast<uint32_t>(queues_.size()) + 1;
+  fresh->direct = goes_direct(*fresh);
   *out = fresh.get();
   queues_.push_back(std::move(fresh));
   return TN_OK;

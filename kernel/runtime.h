@@ -19,6 +19,7 @@
 #include "kernel/candidates.h"
 #include "kernel/class_plans.h"
 #include "kernel/device.h"
+#include "kernel/hooks.h"
 #include "kernel/layouts.h"
 #include "kernel/op_table.h"
 #include "kernel/plan.h"
@@ -66,7 +67,7 @@ class Runtime {
   const OpTable& ops() const { return ops_; }
   CandidateTable& candidates() { return candidates_; }
   LayoutTable& layouts() { return layouts_; }
-  const tn_hooks& hooks() const { return hooks_; }
+  Hooks& hooks() { return hooks_; }
   void set_hooks(const tn_hooks* hooks);
   ThreadPool& pool() { return pool_; }
   uint32_t policy() const { return policy_; }
@@ -121,7 +122,7 @@ class Runtime {
   OpTable ops_;
   LayoutTable layouts_;
   CandidateTable candidates_;
-  tn_hooks hooks_{};
+  Hooks hooks_;
   ThreadPool pool_;
   uint32_t policy_ = TN_POLICY_PREFER, flags_ = 0;
   uint64_t memory_limit_ = 0;

@@ -128,19 +128,19 @@ class Chooser {
 
   // A time from the autotune store steers more than any estimate.
   void measured(const KernelRow& kernel, DecisionRow* row) {
-    const tn_hooks& hooks = rt_.hooks();
-    if (!hooks.tune_get) return;
+    const Hooks::Use hooks(rt_.hooks());
+    if (!hooks->tune_get) return;
     double ns = 0;
-    if (hooks.tune_get(hooks.ctx, rt_.tune_key(request_, kernel.info->name).c_str(), &ns)) {
+    if (hooks->tune_get(hooks->ctx, rt_.tune_key(request_, kernel.info->name).c_str(), &ns)) {
       row->shown.est_ns = ns;
       row->shown.source = TN_FROM_MEASURED;
     }
   }
 
   void score(DecisionRow* row) {
-    const tn_hooks& hooks = rt_.hooks();
-    if (!hooks.score) return;
-    const double ns = hooks.score(hooks.ctx, &row->shown, row->shown.est_ns);
+    const Hooks::Use hooks(rt_.hooks());
+    if (!hooks->score) return;
+    const double ns = hooks->score(hooks->ctx, &row->shown, row->shown.est_ns);
     if (ns >= 0) row->shown.est_ns = ns;
   }
 
@@ -356,6 +356,22 @@ void make_dynamic(KernelOp* op, std::vector<int64_t>* values) {
       if (t.stride[a] != 0 && t.stride[a] != 1) t.stride[a] = symbol(t.stride[a]);
     }
   }
+}
+
+DecisionRows shown_rows(const Decision& decision, const Request& request, const std::vector<tn_type>& out_types, int depth) {
+  std::string call = request.op->name;
+  char text[96];
+  for (const tn_type& t : request.in) call += t.dtype ? std::string(" ") + type_text(t, text, sizeof text) : " -";
+  call += " ->";
+  for (const tn_type& t : out_types) call += t.dtype ? std::string(" ") + type_text(t, text, sizeof text) : " -";
+  DecisionRows rows;
+  for (const DecisionRow& r : decision.rows) {
+    rows.push_back(r.shown);
+    rows.back().op = request.op->id;
+    rows.back().depth = static_cast<uint32_t>(depth);
+    std::snprintf(rows.back().call, sizeof rows.back().call, "%s", call.c_str());
+  }
+  return rows;
 }
 
 tn_status decide(Runtime& rt, const Request& request, const std::vector<tn_type>& out_types, Decision* out, int depth, tn_diag* diag) {

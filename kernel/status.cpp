@@ -115,7 +115,7 @@ uint32_t tn_version(void) { return TN_ABI_CURRENT; }
 
 int32_t tn_feature(const char* name) {
   // Named optional parts of runtime.h that this build really has.
-  static const char* const kHave[] = {"why", "pin", "pack"};
+  static const char* const kHave[] = {"why", "pin", "pack", "trace"};
   for (const char* have : kHave)
     if (name && std::strcmp(have, name) == 0) return 1;
   return 0;

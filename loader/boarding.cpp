@@ -134,7 +134,7 @@ class FileBoarding {
     if (trust_.mode == TN_TRUST_ENFORCE) {
       if (auto bad = file_.seal()) return bad;
     }
-    cold_ = read_cold_elf(file_.bytes());
+    cold_ = read_cold(file_.bytes());
     put_text(slot_->entry.build_id, cold_.build_id);
     if (cold_.status != ColdStatus::Ok) return std::nullopt;  // check_cold says why
     put_text(slot_->entry.id, cold_.cold.id);
@@ -152,9 +152,8 @@ class FileBoarding {
 
   void add_note(const std::string& text) {
     note_ += (note_.empty() ? "" : "; ") + text;
-    const tn_hooks& hooks = runtime_.hooks();
     const std::string line = candidate_.path + ": " + text;
-    if (hooks.log != nullptr) hooks.log(hooks.ctx, TN_LOG_WARN, line.c_str(), static_cast<uint32_t>(line.size()));
+    if (const kernel::Hooks::Use hooks(runtime_.hooks()); hooks->log != nullptr) hooks->log(hooks->ctx, TN_LOG_WARN, line.c_str(), static_cast<uint32_t>(line.size()));
   }
 
   // The descriptor that was checked is opened where something was promised about its content; the path otherwise, since a

@@ -34,6 +34,11 @@ std::string abi_text(uint32_t abi) { return std::to_string(abi >> 16) + "." + st
 std::optional<Verdict> check_cold(const ColdResult& read, const HostFacts& host) {
   if (read.status != ColdStatus::Ok) return verdict(code_of(read.status), read.cause);
   const tn_cold& cold = read.cold;
+  // The file's own kind decides, whatever its record says.
+  if (read.kind != kHostFileKind) {
+    return verdict(Code::WrongTarget, std::string("a ") + file_kind_name(read.kind) + " library for " + cold.target + ", this host takes " +
+                                          file_kind_name(kHostFileKind) + " for " + host.target);
+  }
   if (host.target != cold.target) {
     return verdict(Code::WrongTarget, std::string("the plugin says ") + cold.target + ", this host is " + host.target);
   }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "loader/cold/elf.h"
+#include "loader/cold/read.h"
 #include "loader/cpu_features.h"
 #include "loader/file.h"
 #include "loader/verdict.h"

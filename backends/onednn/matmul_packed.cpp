@@ -73,6 +73,7 @@ tn_status parse(const tn_instance& self, const tn_op& op, Problem& p, tn_diag* d
   p.k = b.dim[0], p.n = b.dim[1];
   p.a_dtype = a.dtype, p.b_dtype = b.dtype, p.out_dtype = out.dtype, p.out_view = op.n_in;
   if (tn_status s = check_types(self, op, p, diag); s < 0) return s;
+  if (tn_status s = check_depth(p.a_dtype, p.k, diag); s < 0) return s;
   if (tn_status s = fold_rows(a, p, diag); s < 0) return s;
   if (!is_row_major(out)) return refuse(diag, "the output is not row-major");
   const tn_program* post = attr_program(op, TN_KEY_POST);
@@ -86,10 +87,15 @@ double one_thread_ns(const tn_instance& self, const Problem& p) {
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const auto width = static_cast<double>(element_bytes(p.a_dtype));
   const double bytes = (m * k + k * n) * width + m * n * static_cast<double>(element_bytes(p.out_dtype));
-  double rate = p.a_dtype == TN_F32 ? self.f32_rate * 1.02 : (p.a_dtype == TN_BF16 ? self.bf16_rate : self.int8_rate) * 1.6;
-  if (p.a_dtype != TN_F32) rate *= std::min(1.0, (std::min({m, n, k}) + 2) / 34);
-  return std::max(2 * m * n * k / rate, bytes / self.copy_rate);
+  if (p.a_dtype == TN_F32) return std::max(2 * m * n * k / (self.f32_rate * 1.02), bytes / (3 * self.copy_rate));
+  // Blocks of b are read where they lie, much faster than the rate of a copy.
+  const double rate = p.a_dtype == TN_BF16 ? self.bf16_rate * 1.95 : self.int8_rate * 1.75;
+  const double fill = std::min(1.0, (std::min(n, k) + 2) / 34);
+  return 2 * m * n * k / (rate * fill) + k * n * width / (5 * self.copy_rate);
 }
+
+// Below this a second thread gains less than it can lose on a busy machine.
+int threads_for(const tn_instance& self, double one_thread_ns) { return one_thread_ns < 60000 ? 1 : useful_threads(self, one_thread_ns); }
 
 // A shard: rows, or whole blocks of columns of b.
 struct Part {
@@ -200,7 +206,7 @@ tn_status matmul_packed_supports(tn_instance* self, const tn_device_ref*, const 
   Problem p;
   if (tn_status s = parse(*self, *op, p, diag); s < 0) return s;
   const double one = one_thread_ns(*self, p);
-  const int threads = useful_threads(*self, one);
+  const int threads = threads_for(*self, one);
   const double flops = 2 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
   fill_support(out, kCallNs + one / threads + (threads > 1 ? kWakeNs : 0), flops, 0);
   return TN_OK;
@@ -211,7 +217,7 @@ std::shared_ptr<Recipe> matmul_packed_build(tn_instance& self, const tn_op& op) 
   if (parse(self, op, p, nullptr) < 0) throw std::invalid_argument("the call was refused by supports");
   const OmpWidth width(1);
   RecipeBuilder r(self.engine, static_cast<uint32_t>(op.n_in + op.n_out));
-  for (const Part& part : cut(p, useful_threads(self, one_thread_ns(self, p)))) add_part(r, self.engine, p, part);
+  for (const Part& part : cut(p, threads_for(self, one_thread_ns(self, p)))) add_part(r, self.engine, p, part);
   return r.finish();
 }
 

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "backends/sim/plant.h"
 #include "ops/reference/kernels.h"
 
 namespace tenon::sim {

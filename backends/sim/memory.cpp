@@ -50,7 +50,7 @@ void free(tn_device* device, const tn_buffer* buffer) {
   const auto it = self->blocks.find(buffer->handle);
   if (it == self->blocks.end()) return;
   self->used_bytes[it->second.device] -= it->second.bytes;
-  std::free(it->second.data);
+  if constexpr (kPlant != Plant::LeakedBuffer) std::free(it->second.data);
   self->blocks.erase(it);
   self->live.fetch_sub(1);
 }

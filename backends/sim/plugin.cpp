@@ -62,6 +62,9 @@ tn_status launch(const tn_kernel_plan* head, const tn_launch* call) {
 }
 
 tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, const tn_kernel_plan** out, tn_diag* diag) {
+  if constexpr (kPlant == Plant::DishonestSupports)
+    if (op->op_id == TN_OPID_REDUCE && op->type[0].rank == 3)
+      return fail(diag, TN_E_UNSUPPORTED, reference::kErrNoSuchSpace, "reduce: rank 3\nwhy: this copy of the plugin promises it and cannot do it\ntry: another rank");
   const tn_status s = reference::make_plan(*op, reference::KernelTable::row_of(op->op_id), self, self->host, launch, out, diag);
   if (s == TN_OK) self->live.fetch_add(1);
   return s;

@@ -4,7 +4,8 @@
 
 #include <cstring>
 
-#include "tests/conformance/trial.h"
+#include "tests/conformance/full_machine.h"
+#include "tools/conformance/trial.h"
 
 namespace tenon::conformance {
 namespace {

@@ -1,3 +1,4 @@
+#include "tests/conformance/full_machine.h"
 #include "tests/conformance/everywhere.h"
 
 namespace tenon::conformance {

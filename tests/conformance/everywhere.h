@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/conformance/compare.h"
-#include "tests/conformance/trial.h"
+#include "tools/conformance/compare.h"
+#include "tools/conformance/trial.h"
 
 namespace tenon::conformance {
 

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/conformance/trial.h"
+#include "tests/conformance/full_machine.h"
+#include "tools/conformance/trial.h"
 
 namespace tenon::conformance {
 namespace {

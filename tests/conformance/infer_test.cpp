@@ -8,7 +8,7 @@
 
 #include "kernel/dims.h"
 #include "ops/emit.h"
-#include "tests/conformance/trial.h"
+#include "tools/conformance/trial.h"
 
 namespace tenon::conformance {
 namespace {

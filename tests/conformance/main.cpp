@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "tests/conformance/trial.h"
+#include "tools/conformance/trial.h"
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);

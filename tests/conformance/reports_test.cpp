@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ops/cases.h"
+#include "tests/conformance/full_machine.h"
 #include "tests/conformance/everywhere.h"
 
 namespace tenon::conformance {
@@ -388,7 +389,7 @@ TEST(Reports, pytorch_pytorch_23151_scatter_add_gives_the_same_bits_with_any_thr
   const Call call{"scatter", {ops::case_i64(TN_KEY_AXIS, 0), ops::case_i64(TN_KEY_MODE, TN_SCATTER_ADD)}, {data, index, updates}};
   Numbers first;
   for (uint32_t threads : {1u, 2u, 7u}) {
-    Machine m({"cpu", "sim"}, threads);
+    Machine m(plugin_files({"cpu", "sim"}), threads);
     for (int run = 0; run < (full_run() ? 20 : 2); ++run)
       for (const char* device : {"cpu:0", "sim:0"}) {
         const Outcome o = m.run(call, device);

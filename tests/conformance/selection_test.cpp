@@ -4,7 +4,8 @@
 #include <map>
 #include <set>
 
-#include "tests/conformance/trial.h"
+#include "tests/conformance/full_machine.h"
+#include "tools/conformance/trial.h"
 
 namespace tenon::conformance {
 namespace {
@@ -53,7 +54,7 @@ TEST(Selection, does_not_depend_on_the_order_of_loading) {
   for (const Call& c : large_calls()) calls.push_back(c);
   std::vector<std::string> first;
   for (const auto& order : kOrders) {
-    Machine m(order);
+    Machine m(plugin_files(order));
     size_t k = 0;
     for (const Call& call : calls)
       for (const char* device : {"cpu:0", "sim:0"}) {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "tests/conformance/everywhere.h"
-#include "tests/conformance/formulas.h"
+#include "tools/conformance/formulas.h"
 
 namespace tenon::conformance {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "ops/cases.h"
 #include "tests/conformance/everywhere.h"
-#include "tests/conformance/formulas.h"
+#include "tools/conformance/formulas.h"
 
 namespace tenon::conformance {
 namespace {

@@ -3,12 +3,8 @@
 #include <gtest/gtest.h>
 #include <tenon/ops.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-
-#include "tests/conformance/compare.h"
-#include "tests/conformance/trial.h"
+#include "tests/conformance/full_machine.h"
+#include "tools/conformance/expect.h"
 
 namespace tenon::conformance {
 namespace {
@@ -16,46 +12,17 @@ namespace {
 constexpr const char* kDevices[] = {"cpu:0", "sim:0"};
 constexpr int kShownFailures = 4;
 
-bool is(const char* family, std::initializer_list<const char*> names) {
-  return std::any_of(names.begin(), names.end(), [&](const char* n) { return std::strcmp(family, n) == 0; });
-}
-
-// Sums and programs of sums: a bound on the sum of the sizes of their terms. Normalised rows: the largest element of the output.
-Bound bound_of(const ops::OpDecl& decl, const ops::Case& c, const Call& wide, const Array& expected, size_t output) {
-  Bound b;
-  b.ulps = static_cast<Number>(decl.ulp_f32 * c.tolerance);
-  const char* family = family_of(decl.def.name);
-  const bool linear = is(family, {"conv", "reduction"}) || wide.op == "matmul" || wide.op == "reduce" || wide.op == "scatter";
-  if (linear || wide.op == "pointwise") {
-    if (linear) b.ulps = std::max<Number>(b.ulps, 4) + 8 + std::log2(static_cast<Number>(elements_of(wide) + 1));
-    const Outcome sizes = reference_machine().run(of_sizes(wide), "cpu:0");
-    if (sizes.ok()) b.scale = sizes.out[output].v;
-    for (size_t i = 0; i < b.scale.size(); ++i) b.scale[i] = std::fabs(b.scale[i]);
-  } else if (is(family, {"norm", "optimizer"}) || wide.op == "gelu") {
-    Number largest = 0;
-    for (Number v : expected.v) largest = std::max(largest, std::isfinite(v) ? std::fabs(v) : 0);
-    b.scale.assign(expected.v.size(), largest);
-  }
-  return b;
-}
-
 class Tried {
  public:
   explicit Tried(const ops::OpDecl& decl) : decl_(decl) {}
 
   void one(const ops::Case& c, uint32_t dtype, uint32_t number) {
     const Call call = consistent(make_call(decl_, c, dtype, number));
-    const bool drawn = (decl_.def.flags & TN_DEF_RANDOM) != 0;
-    Call wide = drawn ? call : in_f64(call, c, dtype);
-    Outcome expected = reference_machine().run(wide, "cpu:0");
-    if (!expected.ok()) {
-      wide = call;
-      expected = reference_machine().run(wide, "cpu:0");
-    }
-    if (expected.status == TN_E_DTYPE || expected.status == TN_E_SHAPE) return refused(call, expected.status);
+    const Expectation e = expected_of(decl_, c, call, dtype);
+    const Outcome& expected = e.outcome;
+    const std::vector<Bound>& bounds = e.bounds;
+    if (e.refused()) return refused(call, expected.status);
     if (!expected.ok()) return fail("reference: " + call_text(call) + ": " + expected.message);
-    std::vector<Bound> bounds;
-    for (size_t i = 0; i < expected.out.size(); ++i) bounds.push_back(bound_of(decl_, c, wide, expected.out[i], i));
     for (const char* device : kDevices) {
       const auto candidates = full_machine().candidates(call, device, full_run());
       if (candidates.empty() && !is_view()) fail(call_text(call) + " on " + device + ": no candidate");

@@ -134,7 +134,6 @@ Table device_cases() {
       {"TN-DEVICE-049", "", [] { return on_sim([](const tn_plugin& t, tn_device* v, tn_dev_queue*, tn_dev_timeline*, tn_diag* d) { tn_buffer b; return t.alloc(v, 3, 64, 64, &b, d); }); }},
       {"TN-DEVICE-050", "", launch_with_two_views},
       {"TN-DEVICE-051", "", [] { return on_sim([](const tn_plugin& t, tn_device* v, tn_dev_queue*, tn_dev_timeline*, tn_diag* d) { tn_buffer b; return t.alloc(v, 0, 64, 48, &b, d); }); }},
-      {"TN-DEVICE-059", "", [] { Direct null("null"); tn_device* v; return refused([&](tn_diag* d) { return null.table->device_open(null.instance, 0, nullptr, &v, d); }); }},
       {"TN-DEVICE-101", "out", [] {
          RuntimeOptions options;
          options.paths = {TENON_PLUGINS};

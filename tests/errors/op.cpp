@@ -143,6 +143,7 @@ Table op_table_cases() {
        }},
       {"TN-OP-006", "", [] { return derived(TN_RULE_VJP, 0); }},
       {"TN-OP-007", "", [] { Stage s; uint32_t id; return refused([&](tn_diag* d) { return tn_op_find(s.rt, "sofmax", 0, &id, d); }); }},
+      {"TN-OP-007", "of a version", [] { Stage s; uint32_t id; return refused([&](tn_diag* d) { return tn_op_find(s.rt, "softmax", 9, &id, d); }); }},
       {"TN-OP-008", "", [] { Stage s; return s.call(s.derive(s.op("add"), 1), {s.tensor("f32[2]")}); }},
       {"TN-OP-009", "", [] { return Stage().infer("add", "f32[2]"); }},
       {"TN-OP-016", "", [] {

@@ -18,6 +18,7 @@ namespace {
 ColdResult cold_of(uint32_t abi_min, uint32_t abi_max) {
   ColdResult r;
   r.status = ColdStatus::Ok;
+  r.kind = kHostFileKind;
   r.cold = {sizeof(tn_cold), 1, abi_min, abi_max, "org.example.x", "1.0.0", "x86_64-linux-gnu", {0, 0, 0, 0}, 0, 0, {""}};
   return r;
 }

@@ -273,7 +273,7 @@ TEST(Null, loads_reports_no_device_and_says_why_not) {
   EXPECT_EQ(n, 0u);
   tn_diag diag{};
   tn_device* device = nullptr;
-  EXPECT_EQ(null.table->device_open(self, 0, nullptr, &device, &diag), TN_E_UNSUPPORTED);
+  EXPECT_EQ(null.table->device_open(self, 0, nullptr, &device, &diag), TN_E_NOT_FOUND);
   EXPECT_NE(std::strstr(diag.msg, "try:"), nullptr);
   null.table->close(self);
 }

@@ -1,0 +1,17 @@
+# cmake -DSOURCE=backends/null -DOUT=template.inc -P embed.cmake: the template's files as {name, text} of C++ raw strings.
+# Pieces of at most 10,000 characters: compilers may refuse longer literals.
+set(text "")
+foreach(file plugin.c kernels.c null.h template/CMakeLists.txt template/README.md template/exports.map template/conformance.json)
+  file(READ ${SOURCE}/${file} content)
+  get_filename_component(name ${file} NAME)
+  string(APPEND text "{\"${name}\", ")
+  string(LENGTH "${content}" left)
+  set(at 0)
+  while(at LESS left)
+    string(SUBSTRING "${content}" ${at} 10000 piece)
+    string(APPEND text "R\"TENONFILE(${piece})TENONFILE\" ")
+    math(EXPR at "${at} + 10000")
+  endwhile()
+  string(APPEND text "},\n")
+endforeach()
+file(WRITE ${OUT} "${text}")

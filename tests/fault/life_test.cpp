@@ -133,6 +133,20 @@ TEST(Life, a_plugin_that_is_loaded_again_has_its_number_and_its_devices_have_the
   r.use("good:0");
 }
 
+TEST(Life, a_device_of_another_file_takes_the_name_of_one_that_is_gone) {
+  const std::string copy = "/tmp/tenon_life_" + std::to_string(getpid()) + ".so";
+  fs::copy_file(FAULT_DIR "/good.so", copy, fs::copy_options::overwrite_existing);
+  Runtime r;
+  const uint32_t index = r.load("good"), device = r.device("good:0");
+  ASSERT_EQ(r.unload(index), TN_OK);
+  uint32_t other = 0;
+  ASSERT_EQ(tn_plugin_load(r.rt, copy.c_str(), &other, &r.diag), TN_OK) << r.diag.msg;
+  EXPECT_NE(other, index);
+  EXPECT_NE(r.device("good:0"), device);
+  r.use("good:0");
+  fs::remove(copy);
+}
+
 TEST(Life, unloading_is_refused_while_a_tensor_lives_and_names_the_plugin_and_the_device) {
   Runtime r;
   const uint32_t index = r.load("good");

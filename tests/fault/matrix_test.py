@@ -177,6 +177,16 @@ class Matrix(unittest.TestCase):
             good = [p for p in lines_of(ran.stdout) if p.get("plugin") == "test.good"][0]
             self.assertEqual((good["code"], good["cause"]), (code, cause))
 
+    def test_exceptions_of_a_plugin_that_was_not_tried_are_held_at_the_border(self):
+        for at in ["open", "kernels", "devices"]:
+            place(self.folder, a=f"throw_{at}", m="good")
+            env = dict(environment(self.cache), TENON_CONFIG="loader.probe=off")
+            ran = subprocess.run([options.app, self.folder], capture_output=True, text=True, timeout=60, env=env)
+            out = lines_of(ran.stdout)
+            bad = [p for p in out if p.get("plugin") == f"test.throw_{at}"][0]
+            self.assertEqual((ran.returncode, bad["code"]), (0, 19), bad)
+            self.assertIn({"device": "good:0", "sum": ""}, out)
+
     def test_the_table_in_the_docs_is_current(self):
         rows = ["| the plugin | verdict | cause |", "| --- | --- | --- |"]
         for what, code, cause in expected().values():

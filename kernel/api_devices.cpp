@@ -46,9 +46,11 @@ int rank(const Device* d) {
 
 Device* find_named(Runtime& rt, std::string name) {
   if (name.find(':') == std::string::npos) name += ":0";
+  // One whose plugin was unloaded keeps its place in the list: a usable one of that name goes first.
+  Device* found = nullptr;
   for (Device* d : rt.devices())
-    if (name == d->name) return d;
-  return nullptr;
+    if (name == d->name && (!found || (found->verdict && !d->verdict))) found = d;
+  return found;
 }
 
 tn_status find_auto(Runtime& rt, uint32_t* out, tn_diag* diag) {

@@ -16,7 +16,11 @@ const tn_cap* Device::find_cap(uint32_t key) const {
 }
 
 tn_status Device::open(tn_diag* diag) {
-  std::call_once(opened, [this] { open_status = open_now(&open_diag); });
+  {
+    std::lock_guard lock(open_mutex);
+    if (!opened) open_status = open_now(&open_diag);
+    opened = true;
+  }
   if (open_status && diag) *diag = open_diag;
   return open_status;
 }

@@ -35,7 +35,8 @@ struct Device {
   char cause[216] = {};
 
   // After open().
-  std::once_flag opened;
+  std::mutex open_mutex;
+  bool opened = false;            // a device whose plugin is loaded again is opened again
   tn_status open_status = TN_OK;
   tn_diag open_diag{};
   tn_device* handle = nullptr;

@@ -13,22 +13,33 @@ bool goes_direct(const tn_queue& q) {
   return q.inline_work && !hooks.wants(TN_EVENT_CALL) && !hooks.wants(TN_EVENT_KERNEL);
 }
 
-tn_status open_queue(Runtime& rt, Device* device, int32_t priority, bool thread_bound, std::unique_ptr<tn_queue>* out, tn_diag* diag) {
+// Timelines of devices go on where the queue stands.
+tn_status connect_queue(tn_queue* q, int32_t priority, tn_diag* diag) {
+  Device* device = q->device;
   if (tn_status s = device->open(diag)) return s;
+  const tn_plugin* table = device->plugin->table;
+  if (tn_status s = call_plugin(table->queue_open, device->handle, 0, priority, &q->dev_queue, diag)) return s;
+  if (q->inline_work) return TN_OK;
+  const uint64_t value = q->submitted.load();
+  if (tn_status s = call_plugin(table->timeline_open, device->handle, value, &q->timeline, diag)) {
+    call_plugin(table->queue_close, q->dev_queue);
+    q->dev_queue = nullptr;
+    return s;
+  }
+  q->signalled = value;
+  q->confirmed = value;
+  q->lost = false;
+  return TN_OK;
+}
+
+tn_status open_queue(Runtime& rt, Device* device, int32_t priority, bool thread_bound, std::unique_ptr<tn_queue>* out, tn_diag* diag) {
   auto q = std::make_unique<tn_queue>();
   q->runtime = &rt;
   q->device = device;
   q->inline_work = device->inline_work;
   q->thread_bound = thread_bound;
   q->epoch = rt.epoch().load();
-  const tn_plugin* table = device->plugin->table;
-  if (tn_status s = call_plugin(table->queue_open, device->handle, 0, priority, &q->dev_queue, diag)) return s;
-  if (!q->inline_work) {
-    if (tn_status s = call_plugin(table->timeline_open, device->handle, 0, &q->timeline, diag)) {
-      call_plugin(table->queue_close, q->dev_queue);
-      return s;
-    }
-  }
+  if (tn_status s = connect_queue(q.get(), priority, diag)) return s;
   q->cache = std::make_unique<CacheEntry[]>(kCacheEntries);
   q->pool = std::make_unique<QueuePool>(device->memory, q.get(), thread_bound);
   if (thread_bound) q->pool->adopt();

@@ -150,9 +150,16 @@ tn_status Runtime::add_devices(PluginSlot* slot, tn_diag* diag) {
     if (tn_status s = call_plugin(table->devices, slot->instance, infos.data(), sizeof infos[0], n, &n, diag)) return s;
   std::lock_guard lock(device_mutex_);
   for (uint32_t i = 0; i < std::min<size_t>(n, infos.size()); ++i) {
-    auto d = std::make_unique<Device>();
+    // A plugin that is loaded again gets its devices back: the ids that programs hold, and no growth.
+    const auto before = std::find_if(devices_.begin(), devices_.end(), [&](const auto& d) { return d->plugin == slot && d->plugin_device == i; });
+    auto fresh = before == devices_.end() ? std::make_unique<Device>() : nullptr;
+    Device* d = fresh ? fresh.get() : before->get();
+    d->opened = false;
+    d->verdict = 0;
+    d->cause[0] = 0;
+    d->caps.clear();
     d->runtime = this;
-    d->index = static_cast<uint32_t>(devices_.size()) + 1;
+    if (fresh) d->index = static_cast<uint32_t>(devices_.size()) + 1;
     d->plugin = slot;
     d->plugin_device = i;
     d->info = infos[i];
@@ -163,7 +170,7 @@ tn_status Runtime::add_devices(PluginSlot* slot, tn_diag* diag) {
       d->verdict = static_cast<uint32_t>(-TN_E_POLICY);
       std::snprintf(d->cause, sizeof d->cause, "emulated devices are switched off for this runtime");
     }
-    devices_.push_back(std::move(d));
+    if (fresh) devices_.push_back(std::move(fresh));
   }
   return TN_OK;
 }
@@ -406,6 +413,8 @@ tn_status Runtime::thread_queue(Device* device, tn_queue** out, tn_diag* diag) {
   if (device->verdict) return fail(diag, TN_E_UNAVAILABLE, id(kDevice, 1), "device %s cannot be used\nwhy: %.100s\ntry: `tenon devices` lists usable ones", device->name, device->cause);
   for (const ThreadQueues::Row& row : t_queues.rows)
     if (row.serial == serial_ && row.device == device->index && !row.owner.expired()) {
+      if (!row.queue->dev_queue)
+        if (tn_status s = connect_queue(row.queue, 0, diag)) return s;
       *out = row.queue;
       return TN_OK;
     }
@@ -422,6 +431,8 @@ tn_status Runtime::thread_queue(Device* device, tn_queue** out, tn_diag* diag) {
     }
   }
   if (q) {
+    if (!q->dev_queue)
+      if (tn_status s = connect_queue(q, 0, diag)) return s;
     q->pool->adopt();
   } else {
     std::unique_ptr<tn_queue> fresh;

@@ -80,6 +80,20 @@ std::optional<Verdict> start(Runtime& runtime, PluginSlot* slot, std::shared_ptr
   return verdict(code, cause_of(diag, status), diag.native_code);
 }
 
+// The slot that this plugin had before it was unloaded, so that its number stays and nothing grows; else a new one.
+PluginSlot* slot_for(Runtime& runtime, const char* path, const char* linked_id) {
+  for (const auto& slot : runtime.slots()) {
+    tn_plugin_entry& e = slot->entry;
+    const bool same = *path != '\0' ? std::strcmp(e.path, path) == 0 : e.path[0] == '\0' && std::strcmp(e.id, linked_id) == 0;
+    if (e.code != static_cast<uint32_t>(Code::Unloaded) || !same) continue;
+    tn_plugin_entry fresh{};
+    fresh.size = e.size, fresh.index = e.index;
+    e = fresh;
+    return slot.get();
+  }
+  return runtime.add_slot();
+}
+
 // What a probe's result depends on. One line.
 std::string probe_key(const Runtime& runtime, const Candidate& candidate, const MappedFile& file, const std::string& build_id, const BoardingRules& rules) {
   const auto program = identity_of(rules.probe_program);
@@ -202,7 +216,7 @@ class FileBoarding {
 }  // namespace
 
 PluginSlot* board_file(Runtime& runtime, const Candidate& candidate, const BoardingRules& rules, std::vector<KnownFile>* refused) {
-  PluginSlot* slot = runtime.add_slot();
+  PluginSlot* slot = slot_for(runtime, candidate.path.c_str(), "");
   put_text(slot->entry.path, candidate.path);
   FileBoarding boarding(runtime, slot, candidate, rules);
   const auto bad = boarding.run(refused != nullptr ? *refused : std::vector<KnownFile>{});
@@ -219,7 +233,7 @@ PluginSlot* board_file(Runtime& runtime, const Candidate& candidate, const Board
 }
 
 PluginSlot* board_linked(Runtime& runtime, const std::string& plugin_id, tn_plugin_query_fn query) {
-  PluginSlot* slot = runtime.add_slot();
+  PluginSlot* slot = slot_for(runtime, "", plugin_id.c_str());
   put_text(slot->entry.id, plugin_id);
   slot->entry.abi = TN_ABI_CURRENT;
   auto boarded = std::make_shared<Boarded>();
@@ -241,7 +255,11 @@ tn_status unboard(Runtime& runtime, PluginSlot* slot, uint64_t timeout_ns, tn_di
   const bool unmapped = (slot->entry.flags & TN_COLD_UNLOADABLE) != 0;
   slot->table = nullptr;
   slot->library.reset();
-  put_verdict(slot, verdict(Code::Unloaded, linked || unmapped ? "by tn_plugin_unload" : "by tn_plugin_unload; the file stays mapped, its record does not say that it can be unmapped"));
+  std::string cause = "by tn_plugin_unload";
+  if (!linked && !unmapped) cause += "; the file stays mapped, its record does not say that it can be unmapped";
+  const int64_t blocks = slot->context.live_allocs.exchange(0), bytes = slot->context.live_bytes.exchange(0);
+  if (blocks != 0) cause += "; it has not given back " + std::to_string(blocks) + " blocks of host memory, " + std::to_string(bytes) + " bytes";
+  put_verdict(slot, verdict(Code::Unloaded, cause));
   return TN_OK;
 }
 

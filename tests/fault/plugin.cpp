@@ -60,7 +60,11 @@ void stage(const char* name) {
 
 // Constructors and destructors of the file; and, for "load", code that the dynamic linker itself runs before them.
 __attribute__((constructor)) static void construct() { stage("constructor"); }
-__attribute__((destructor)) static void destruct() { stage("exit"); }
+static void drop_table();
+__attribute__((destructor)) static void destruct() {
+  stage("exit");
+  drop_table();
+}
 #if defined(FAULT_RESOLVER)
 extern "C" {
 static int answer() { return 42; }
@@ -226,9 +230,10 @@ tn_status quiesce(tn_instance*, uint64_t, uint32_t* out_live, tn_diag*) {
 void close(tn_instance*) { stage("close"); }
 
 // The table stands at the end of a page that is followed by one nobody may read.
+char* pages = nullptr;
 tn_plugin* guarded_table(size_t bytes) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  auto* pages = static_cast<char*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  pages = static_cast<char*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   mprotect(pages + page, page, PROT_NONE);
   return reinterpret_cast<tn_plugin*>(pages + page - bytes);
 }
@@ -249,6 +254,10 @@ uint32_t table_says() {
 }
 
 }  // namespace
+
+static void drop_table() {
+  if (pages != nullptr) munmap(pages, 2 * static_cast<size_t>(sysconf(_SC_PAGESIZE)));
+}
 
 TN_EXPORT const tn_plugin* tn_plugin_query(uint32_t abi, const tn_host*) {
   stage("query");

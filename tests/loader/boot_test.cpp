@@ -267,6 +267,33 @@ TEST(Plugins, refused_by_their_record_run_no_instruction) {
   EXPECT_EQ(trace.text(), "test.good constructor\ntest.good query\ntest.good open\ntest.good quiesce\ntest.good close\n");
 }
 
+// The child process is on here: not even there a refused plugin runs.
+TEST(Plugins, refused_before_they_are_opened_run_no_instruction_in_any_process) {
+  TempFolder witness, t;
+  for (const char* name : {"cpu_need", "wrong_target", "next_major", "good", "other", "device", "device2"}) t.add(name, name);
+  t.add("good", "good_copy");
+  fs::create_hard_link(t / "libtenon_backend_good.so", t / "libtenon_backend_good_link.so");
+  chmod((t / "libtenon_backend_other.so").c_str(), 0666);
+  setenv("TENON_FIXTURE_TRACE", (witness / "trace").c_str(), 1);
+  {
+    Tenon tenon({t.path()}, 0, TN_TRUST_OFF, {"test.another", "test.other", "test.cpu_need"});
+    auto have = tenon.by_name();
+    const std::map<std::string, uint32_t> want = {{"cpu_need", 8}, {"wrong_target", 6}, {"next_major", 7}, {"good", 20}, {"good_copy", 20},
+                                                  {"good_link", 20}, {"other", 16}, {"device", 20}, {"device2", 20}};
+    for (const auto& [name, code] : want) EXPECT_EQ(have[name].code, code) << name << ": " << have[name].cause;
+  }
+  EXPECT_FALSE(fs::exists(witness / "trace"));
+  {
+    Tenon tenon({t.path()});
+    EXPECT_EQ(tenon.by_name()["good"].code, 0u);
+    EXPECT_EQ(tenon.by_name()["good_copy"].code, 15u);
+    EXPECT_NE(std::strstr(tenon.by_name()["good_copy"].cause, "libtenon_backend_good.so"), nullptr) << tenon.by_name()["good_copy"].cause;
+    EXPECT_EQ(tenon.by_name()["good_link"].code, 15u);
+  }
+  unsetenv("TENON_FIXTURE_TRACE");
+  EXPECT_TRUE(fs::exists(witness / "trace"));
+}
+
 TEST(Plugins, that_may_not_be_read_are_named_as_such) {
   TempFolder t;
   const std::string shut = t.add("good", "shut");

@@ -3,7 +3,9 @@
 #include <cstring>
 #include <string>
 
+#include "kernel/fp_env.h"
 #include "kernel/guard.h"
+#include "kernel/identity.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
 
@@ -89,15 +91,21 @@ tn_status find_device(Runtime& rt, const char* spec, uint32_t policy, uint32_t* 
   // A single name under "prefer" may run elsewhere; the runtime says so.
   if (policy == TN_POLICY_PREFER && first_status && spec && std::string(spec) != "auto" && rt.policy() == TN_POLICY_PREFER) {
     if (find_auto(rt, out, nullptr) == TN_OK) {
-      if (rt.hooks().log) {
+      if (const Hooks::Use hooks(rt.hooks()); hooks->log) {
         const std::string text = "using " + std::string(rt.device(*out)->name) + " instead of " + spec + " because: " + first.msg;
-        rt.hooks().log(rt.hooks().ctx, TN_LOG_WARN, text.c_str(), static_cast<uint32_t>(text.size()));
+        hooks->log(hooks->ctx, TN_LOG_WARN, text.c_str(), static_cast<uint32_t>(text.size()));
       }
       return TN_OK;
     }
   }
   if (diag) *diag = first;
   return first_status;
+}
+
+std::vector<uint32_t> pieces_of(const std::vector<Device*>& devices) {
+  std::vector<Route> routes;
+  for (const Device* d : devices) routes.push_back({&d->info, d->plugin->entry.index, d->index});
+  return physical_ids(routes);
 }
 
 }  // namespace
@@ -108,11 +116,12 @@ tn_status tn_devices(tn_runtime* rt, tn_device_entry* out, uint32_t stride, uint
   return guarded(diag, [&] {
     const std::vector<Device*> all = rt->core.devices();
     *out_n = static_cast<uint32_t>(all.size());
+    const std::vector<uint32_t> physical = pieces_of(all);
     for (uint32_t i = 0; i < std::min<uint32_t>(cap, *out_n); ++i) {
       tn_device_entry e{};
       e.size = sizeof e;
       e.device = all[i]->index;
-      e.physical = all[i]->info.flags & TN_DEVICE_EMULATED ? 0 : all[i]->index;
+      e.physical = physical[i];
       e.plugin = all[i]->plugin->entry.index;
       e.verdict = all[i]->verdict;
       std::snprintf(e.name, sizeof e.name, "%s", all[i]->name);
@@ -195,7 +204,7 @@ tn_status tn_query(tn_runtime* rt, uint32_t queue, uint64_t after, uint64_t* out
   }
   uint64_t failed = 0;
   if (tn_status s = signal_queue(q, diag)) return s;
-  if (tn_status s = q->device->plugin->table->query(q->timeline, after, out_value, &failed, diag)) return s;
+  if (tn_status s = call_plugin(q->device->plugin->table->query, q->timeline, after, out_value, &failed, diag)) return s;
   *out_failed = find_failure(q, after, UINT64_MAX, nullptr, diag);
   if (!*out_failed) *out_failed = failed;
   return TN_OK;

@@ -18,27 +18,25 @@ void give(T* out, const T& value, uint32_t stride) {
   out->size = size;
 }
 
-tn_status make_request(Runtime& rt, const tn_spec* spec, Request* r, tn_diag* diag) {
-  r->op = rt.ops().get(spec->op);
-  if (!r->op) return fail(diag, TN_E_STALE, id(kOp, 4), "unknown op id\nwhy: %u is no op of this runtime\ntry: look the op up with tn_op_find", spec->op);
-  r->attrs = rt.attrs().get(spec->attr);
-  if (!r->attrs) return fail(diag, TN_E_STALE, id(kState, 4), "attribute id %u is stale\nwhy: its table was swept since\ntry: intern the attributes again", spec->attr);
-  r->flags = spec->flags;
-  r->push_bytes = spec->push_bytes;
-  r->in.resize(spec->n_in);
-  r->type_only.resize(spec->n_in, false);
-  for (uint32_t i = 0; i < spec->n_in; ++i)
-    if (spec->in[i] && !rt.types().get(spec->in[i], &r->in[i]))
-      return fail(diag, TN_E_STALE, id(kState, 5), "type id of operand %u is stale\nwhy: the type table was swept since\ntry: intern the type again", i);
-  if (!r->op->derived()) r->n_out = output_count(*r->op->def, *r->attrs);
-  if (!spec->device) return TN_OK;
-  r->device = rt.device(spec->device);
-  if (!r->device) return fail(diag, TN_E_NOT_FOUND, id(kDevice, 2), "no such device\nwhy: id %u is not in the device list\ntry: use ids from tn_devices", spec->device);
-  return r->device->open(diag);
+// What choosing a kernel takes, beyond what inference does.
+tn_status need_device(const Request& r, tn_diag* diag) {
+  if (!r.device) return fail(diag, TN_E_ARG, id(kDevice, 6), "no device is named\nwhy: spec.device is 0\ntry: find one with tn_device_find");
+  for (size_t i = 0; i < r.in.size(); ++i) {
+    char text[96];
+    if (has_symbols(r.in[i])) return fail(diag, TN_E_SHAPE, id(kArg, 224), "%s: a kernel is chosen for known sizes\nwhy: operand %zu is %s\ntry: put numbers in place of the symbols", r.op->name.c_str(), i, type_text(r.in[i], text, sizeof text));
+  }
+  return TN_OK;
 }
 
-tn_status need_device(const Request& r, tn_diag* diag) {
-  return r.device ? tn_status{TN_OK} : fail(diag, TN_E_ARG, id(kDevice, 6), "no device is named\nwhy: spec.device is 0\ntry: find one with tn_device_find");
+const char* attr_type_name(uint32_t type) {
+  static constexpr const char* kNames[] = {"nothing", "a whole number", "a number", "a text", "a list of whole numbers", "a list of numbers", "a tensor type", "a program"};
+  return type < std::size(kNames) ? kNames[type] : "an unknown type";
+}
+
+std::string attr_names(const tn_op_def& def) {
+  std::string names;
+  for (uint32_t k = 0; k < def.n_attr_defs; ++k) names += (k ? ", " : "") + std::string(def.attr_defs[k].name) + " (" + std::to_string(def.attr_defs[k].key) + ")";
+  return names.empty() ? "none" : names;
 }
 
 tn_status check_attrs(const OpEntry& op, const tn_attr* attrs, uint32_t n, tn_diag* diag) {
@@ -48,13 +46,13 @@ tn_status check_attrs(const OpEntry& op, const tn_attr* attrs, uint32_t n, tn_di
     const tn_attr_def* found = nullptr;
     for (uint32_t k = 0; k < def.n_attr_defs; ++k)
       if (def.attr_defs[k].key == attrs[i].key) found = &def.attr_defs[k];
-    if (!found) return fail(diag, TN_E_ARG, id(kArg, 221), "%s has no attribute %u\nwhy: it knows %u attributes\ntry: `tenon ops %s` lists them", op.name.c_str(), attrs[i].key, def.n_attr_defs, op.name.c_str());
-    if (found->type != attrs[i].type) return fail(diag, TN_E_ARG, id(kArg, 222), "%s: attribute %s has the wrong type\nwhy: type %u given, %u expected\ntry: use the type of ops.def", op.name.c_str(), found->name, attrs[i].type, found->type);
+    if (!found) return fail(diag, TN_E_ARG, id(kArg, 221), "%s has no attribute with key %u\nwhy: it knows %.100s\ntry: use a key of tenon/ops.def that it knows", op.name.c_str(), attrs[i].key, attr_names(def).c_str());
+    if (found->type != attrs[i].type) return fail(diag, TN_E_ARG, id(kArg, 222), "%s: attribute %s has the wrong type\nwhy: %s is given, %s is expected\ntry: use the type of tenon/ops.def", op.name.c_str(), found->name, attr_type_name(attrs[i].type), attr_type_name(found->type));
   }
   for (uint32_t k = 0; k < def.n_attr_defs; ++k) {
     if (!(def.attr_defs[k].flags & TN_ATTR_REQUIRED)) continue;
     const bool given = std::any_of(attrs, attrs + n, [&](const tn_attr& a) { return a.key == def.attr_defs[k].key; });
-    if (!given) return fail(diag, TN_E_ARG, id(kArg, 223), "%s: attribute %s is missing\nwhy: it has no default\ntry: give it", op.name.c_str(), def.attr_defs[k].name);
+    if (!given) return fail(diag, TN_E_ARG, id(kArg, 223), "%s: attribute %s is missing\nwhy: it has no default, and %u other attributes are given\ntry: give %s", op.name.c_str(), def.attr_defs[k].name, n, def.attr_defs[k].name);
   }
   return TN_OK;
 }
@@ -80,6 +78,29 @@ tn_status infer_any(Runtime& rt, const Request& r, std::vector<tn_type>* types, 
 }
 
 }  // namespace
+
+namespace tenon::kernel {
+
+tn_status make_request(Runtime& rt, const tn_spec* spec, Request* r, tn_diag* diag) {
+  r->op = rt.ops().get(spec->op);
+  if (!r->op) return fail(diag, TN_E_STALE, id(kOp, 4), "unknown op id\nwhy: %u is no op of this runtime\ntry: look the op up with tn_op_find", spec->op);
+  r->attrs = rt.attrs().get(spec->attr);
+  if (!r->attrs) return fail(diag, TN_E_STALE, id(kState, 4), "attribute id %u is stale\nwhy: its table was swept since\ntry: intern the attributes again", spec->attr);
+  r->flags = spec->flags;
+  r->push_bytes = spec->push_bytes;
+  r->in.resize(spec->n_in);
+  r->type_only.resize(spec->n_in, false);
+  for (uint32_t i = 0; i < spec->n_in; ++i)
+    if (spec->in[i] && !rt.types().get(spec->in[i], &r->in[i]))
+      return fail(diag, TN_E_STALE, id(kState, 5), "type id of operand %u is stale\nwhy: the type table was swept since\ntry: intern the type again", i);
+  if (!r->op->derived()) r->n_out = output_count(*r->op->def, *r->attrs);
+  if (!spec->device) return TN_OK;
+  r->device = rt.device(spec->device);
+  if (!r->device) return fail(diag, TN_E_NOT_FOUND, id(kDevice, 2), "no such device\nwhy: id %u is not in the device list\ntry: use ids from tn_devices", spec->device);
+  return r->device->open(diag);
+}
+
+}  // namespace tenon::kernel
 
 extern "C" {
 
@@ -125,7 +146,11 @@ tn_status tn_ops(tn_runtime* rt, tn_op_entry* out, uint32_t stride, uint32_t cap
 }
 
 tn_status tn_type_intern(tn_runtime* rt, const tn_type* type, uint32_t* out, tn_diag* diag) {
-  return guarded(diag, [&] { return rt->core.types().intern(*type, out, diag); });
+  return guarded(diag, [&] {
+    if (!rt->core.layouts().find(type->layout))
+      return fail(diag, TN_E_ARG, id(kOp, 138), "no such layout\nwhy: layout is %u; 0 is strided, others come from tn_tensor_pack\ntry: zero the struct before filling it", type->layout);
+    return rt->core.types().intern(*type, out, diag);
+  });
 }
 
 tn_status tn_type_get(tn_runtime* rt, uint32_t type, tn_type* out, tn_diag* diag) {
@@ -301,9 +326,7 @@ tn_status tn_why(tn_runtime* rt, const tn_spec* spec, tn_candidate* out, uint32_
     r.flags |= rt->core.call_flags();
     Decision decision;
     if (tn_status s = decide(rt->core, r, types, &decision, 0, diag)) return s;
-    DecisionRows rows;
-    for (const DecisionRow& row : decision.rows) rows.push_back(row.shown);
-    show(rows, out, stride, cap, out_n);
+    show(shown_rows(decision, r, types, 0), out, stride, cap, out_n);
     return tn_status{TN_OK};
   });
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "kernel/call.h"
 #include "kernel/guard.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
@@ -14,7 +15,9 @@ namespace {
 // Bytes below and above the first element that a type of any strides reaches.
 tn_status reach(const tn_type& t, int64_t* below, uint64_t* above, tn_diag* diag) {
   int64_t lo = 0, hi = 0;
-  if (has_symbols(t)) return fail(diag, TN_E_SHAPE, id(kArg, 224), "a tensor needs known sizes\nwhy: its type holds symbols\ntry: substitute them first");
+  if (is_opaque(t)) return fail_packed(t, diag);
+  char text[96];
+  if (has_symbols(t)) return fail(diag, TN_E_SHAPE, id(kArg, 224), "a tensor needs known sizes\nwhy: its type is %s\ntry: put numbers in place of the symbols", type_text(t, text, sizeof text));
   if (!element_range(t, &lo, &hi)) return fail(diag, TN_E_SHAPE, id(kArg, 205), "tensor is too large\nwhy: its size in bytes passes 2^63\ntry: use smaller dimensions");
   const int64_t bits = dtype_bits(t.dtype);
   if (bits < 8) {
@@ -44,7 +47,7 @@ tn_status create(tn_queue* q, uint32_t type_id, tn_tensor** out, tn_diag* diag) 
     if (tn_status s = rt.types().intern(type, &type_id, diag)) return s;
   }
   const uint64_t bytes = static_cast<uint64_t>(below) + above;
-  if (bytes > (uint64_t{1} << 46)) return fail(diag, TN_E_OOM, id(kMem, 4), "tensor is larger than any memory\nwhy: %llu bytes asked\ntry: use smaller dimensions", static_cast<unsigned long long>(bytes));
+  if (bytes > (uint64_t{1} << 46)) return fail(diag, TN_E_OOM, id(kMem, 4), "tensor is larger than any memory\nwhy: %llu bytes asked, at most 2^46 are taken\ntry: use smaller dimensions", static_cast<unsigned long long>(bytes));
   std::unique_lock<std::recursive_mutex> lock(q->lock, std::defer_lock);
   if (!q->inline_work) lock.lock();
   Storage* s = q->pool->take(size_class_of(bytes), diag);
@@ -84,13 +87,13 @@ tn_status tn_tensor_from_host(tn_runtime* rt, uint32_t device, uint32_t type_id,
     int64_t below;
     uint64_t above;
     if (tn_status s = reach(type, &below, &above, diag)) return s;
-    if (below) return fail(diag, TN_E_ARG, id(kArg, 225), "negative strides need a view\nwhy: data would start before the pointer\ntry: wrap the whole block, then take a view");
+    if (below) return fail(diag, TN_E_ARG, id(kArg, 225), "negative strides need a view\nwhy: the type reaches %lld bytes below the pointer\ntry: wrap the whole block, then take a view", static_cast<long long>(below));
     if (above > bytes || (!data && above))
       return fail(diag, TN_E_SHAPE, id(kArg, 226), "host memory is too small\nwhy: the type reaches %llu bytes, %llu are given\ntry: check dims and strides", static_cast<unsigned long long>(above), static_cast<unsigned long long>(data ? bytes : 0));
     const uint8_t have = address_alignment(data);
     const uint32_t element = std::max<uint32_t>(1, dtype_bits(type.dtype) / 8);
     if (reinterpret_cast<uintptr_t>(data) % std::min<uint32_t>(element, 8) || have < type.align_log2)
-      return fail(diag, TN_E_ARG, id(kArg, 227), "host memory is not aligned\nwhy: address %p, the type promises %d bytes, elements have %u\ntry: align the memory or lower the promise", data, 1 << type.align_log2, element);
+      return fail(diag, TN_E_ARG, id(kArg, 227), "host memory is not aligned\nwhy: the address is a multiple of %d; the type promises %d, its elements need %u\ntry: align the memory, or promise less", 1 << have, 1 << type.align_log2, std::min<uint32_t>(element, 8));
     const uint8_t promise = std::min<uint8_t>(have, 6);
     if (promise != type.align_log2) {
       type.align_log2 = promise;
@@ -117,6 +120,7 @@ tn_status tn_tensor_view(tn_tensor* t, uint32_t type_id, uint64_t offset_bytes, 
     Storage* s = t->storage;
     Runtime* rt = nullptr;
     tn_type type;
+    if (is_opaque(t->type)) return fail_packed(t->type, diag);
     if (s->home) rt = s->home->runtime();
     if (!rt) return fail(diag, TN_E_UNSUPPORTED, id(kMem, 6), "this tensor wraps host memory\nwhy: views of it are made by view ops\ntry: use the slice, permute or reshape op");
     if (!rt->types().get(type_id, &type)) return fail(diag, TN_E_STALE, id(kState, 12), "type id %u is stale\nwhy: the type table was swept since, or it is no id\ntry: intern the type again", type_id);
@@ -156,7 +160,7 @@ void tn_tensor_inspect(const tn_tensor* t, tn_tensor_info* out) {
   info.storage_bytes = s->buffer.bytes;
   info.writes = s->writes.load(std::memory_order_relaxed);
   info.ready = tn_point{s->ready_queue.load(std::memory_order_relaxed), 0, s->ready_value.load(std::memory_order_relaxed)};
-  info.host = t->view.host;
+  info.host = is_opaque(t->type) ? nullptr : t->view.host;
   const uint32_t size = out->size ? out->size : sizeof info;
   std::memcpy(out, &info, std::min<size_t>(size, sizeof info));
   out->size = size;

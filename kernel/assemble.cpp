@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernel/fp_env.h"
 #include "kernel/plan.h"
 #include "kernel/queue.h"
 #include "kernel/runtime.h"
@@ -16,8 +17,6 @@
 
 namespace tenon::kernel {
 namespace {
-
-constexpr int kMaxDepth = 32;
 
 class Assembler {
  public:
@@ -59,6 +58,8 @@ class Assembler {
       const Node& node = g.nodes[n];
       std::vector<Place> operands, made;
       for (uint32_t v : node.in) operands.push_back(v == TN_NONE ? Place{} : places[g.root(v)]);
+      for (size_t i = 0; i < operands.size(); ++i)  // has no type, so it would be taken for an operand that is absent
+        if (operands[i].kind == Place::Zero) return fail(diag_, TN_E_BUG, id(kOp, 122), "%s: operand %zu is a zero without a type\nwhy: a rule used a result that another gave as TN_NONE\ntry: report it to the op's author", node.op->name.c_str(), i);
       std::vector<tn_push> bound = node.push;
       for (tn_push& p : bound)
         if (p.from != TN_NONE) {
@@ -143,7 +144,6 @@ class Assembler {
   }
 
   tn_status choose(const Request& request, const std::vector<tn_type>& types, const std::vector<Place>& in, const std::vector<tn_push>& push, std::vector<Place>* out, int depth) {
-    if (depth > kMaxDepth) return fail(diag_, TN_E_BUG, id(kOp, 121), "%s: expansions nest too deeply\nwhy: more than %d levels\ntry: report it to the op's author", request.op->name.c_str(), kMaxDepth);
     const bool empty = !types.empty() && std::all_of(types.begin(), types.end(), [](const tn_type& t) { return element_count(t) == 0; });
     if (empty && !request.op->derived()) {
       for (const tn_type& t : types) out->push_back(new_temp(t));
@@ -154,13 +154,13 @@ class Assembler {
     while (decision.has_winner && decision.rows[0].kernel) {
       const tn_status s = use_kernel(request, types, decision.rows[0], in, push, out);
       if (s == TN_OK) {
-        record(decision);
+        record(decision, request, types, depth);
         return TN_OK;
       }
       if (s != TN_E_UNSUPPORTED && s != TN_E_UNAVAILABLE) return s;
       drop_winner(&decision, s);
     }
-    record(decision);
+    record(decision, request, types, depth);
     if (!decision.has_winner || !decision.expansion) return no_candidate(request, decision, diag_);
     std::vector<Place> present;
     for (const Place& p : in)
@@ -179,10 +179,8 @@ class Assembler {
     if (decision->has_winner) decision->rows[0].shown.why = TN_WHY_WON;
   }
 
-  void record(const Decision& decision) {
-    DecisionRows rows;
-    for (const DecisionRow& r : decision.rows) rows.push_back(r.shown);
-    plan_->decisions->push_back(std::move(rows));
+  void record(const Decision& decision, const Request& request, const std::vector<tn_type>& types, int depth) {
+    plan_->decisions->push_back(shown_rows(decision, request, types, depth));
     if (decision.has_winner && decision.rows[0].kernel) plan_->est_ns += decision.est_ns;
   }
 
@@ -200,8 +198,6 @@ class Assembler {
   }
 
   tn_status use_kernel(const Request& request, const std::vector<tn_type>& types, const DecisionRow& row, const std::vector<Place>& in, const std::vector<tn_push>& push, std::vector<Place>* out) {
-    for (size_t i = 0; i < in.size(); ++i)
-      if (in[i].kind == Place::Zero) return fail(diag_, TN_E_BUG, id(kOp, 122), "%s: operand %zu is a zero without a type\nwhy: a rule used a missing gradient as a value\ntry: report it to the op's author", request.op->name.c_str(), i);
     std::vector<tn_type> all = request.in;
     all.insert(all.end(), types.begin(), types.end());
     const uint32_t n_in = static_cast<uint32_t>(in.size()), n_out = static_cast<uint32_t>(types.size());
@@ -212,6 +208,7 @@ class Assembler {
     step.operands = in;
     step.push = push;
     step.op = request.op->def->name;
+    count_work(request, types, &step);
     step.workspace_bytes = step.use->plan->workspace_bytes;
     for (const tn_type& t : types) {
       out->push_back(new_temp(t));
@@ -220,6 +217,17 @@ class Assembler {
     inplace_ = request.op->elementwise() && (row.kernel->info->flags & TN_KERNEL_INPLACE);
     plan_->steps.push_back(std::move(step));
     return TN_OK;
+  }
+
+  static void count_work(const Request& request, const std::vector<tn_type>& types, Step* step) {
+    step->op_id = request.op->id;
+    const OpView view(*request.op, *request.attrs, request.in, types, request.push_bytes, 0);
+    tn_cost cost{};
+    cost.size = sizeof cost;
+    tn_diag ignored{};
+    if (!request.op->def->cost || request.op->def->cost(request.op->def->ctx, &view.op(), &cost, &ignored)) return;
+    step->flops = static_cast<uint64_t>(cost.flops);
+    step->bytes = static_cast<uint64_t>(cost.bytes);
   }
 
   tn_status constant(tn_builder& g, uint32_t value, Place* out) {
@@ -344,7 +352,7 @@ tn_status make_on_device(Runtime& rt, const Request& request, tn_plan** out, tn_
 KernelUse::~KernelUse() {
   if (!plan) return;
   device->runtime->wait_device(device);  // launches of this plan may still run
-  info->retire(plugin->instance, &device->ref_for(plugin), plan);
+  call_plugin(info->retire, plugin->instance, &device->ref_for(plugin), plan);
   plugin->live_kernels.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -373,7 +381,7 @@ tn_status make_plan(Runtime& rt, const Request& asked, tn_plan** out, tn_diag* d
 }
 
 tn_status make_graph_plan(Runtime& rt, tn_builder& g, Device* device, uint32_t flags, tn_plan** out, tn_diag* diag) {
-  if (g.sticky) return fail(diag, g.sticky, id(kOp, 124), "the graph has an error\nwhy: an earlier call on this builder failed\ntry: make a new builder");
+  if (g.sticky) return fail(diag, g.sticky, id(kOp, 124), "the graph has an error\nwhy: an earlier call on this builder failed (%s)\ntry: make a new builder", tn_status_text(g.sticky));
   PlanHolder holder{new tn_plan};
   tn_plan* plan = holder.plan;
   plan->runtime = &rt;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernel/fp_env.h"
 #include "kernel/guard.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
@@ -68,7 +69,7 @@ inline tn_status run_simple(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_d
     launch.push = p->simple_bits.data();
     launch.push_bytes = static_cast<uint32_t>(8 * p->simple_bits.size());
   }
-  const tn_status status = p->simple->launch(p->simple, &launch);
+  const tn_status status = call_plugin(p->simple->launch, p->simple, &launch);
   if (__builtin_expect(status != TN_OK, 0)) {
     for (uint32_t i = 0; i < p->n_out; ++i)
       for (uint32_t k = 0; k < n_made; ++k)
@@ -80,6 +81,28 @@ inline tn_status run_simple(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_d
   q->submitted.store(value, std::memory_order_relaxed);
   for (uint32_t i = 0; i < p->n_out; ++i) mark_written(a->out[i]->storage, q->id, value);
   return TN_OK;
+}
+
+void say_kernel(TraceSpan* span, const tn_queue* q, const Step& s) {
+  if (!span->on()) return;
+  tn_event& e = span->event();
+  e.device = q->device->index;
+  e.queue = q->id;
+  e.flops = s.flops;
+  e.bytes = s.bytes;
+  e.op = s.op_id;
+  e.plugin = s.use->plugin->entry.index;
+  e.name = s.use->info->name;
+  e.where = q->note;
+}
+
+tn_status run_traced(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag) {
+  TraceSpan span(q->runtime->hooks(), TN_EVENT_KERNEL);
+  say_kernel(&span, q, p->steps[0]);
+  const tn_status status = run_simple(q, p, a, diag);
+  if (status != TN_OK) span.drop();
+  if (span.on()) span.event().value = q->submitted.load(std::memory_order_relaxed);
+  return status;
 }
 
 // Any plan: steps over places, temporaries from the pool in between.
@@ -171,7 +194,11 @@ class Launcher {
     for (size_t i = 0; i < s.push.size(); ++i)
       bits[i] = s.push[i].from == TN_NONE ? s.push[i].bits : static_cast<const uint64_t*>(a_->push)[s.push[i].from];
     const tn_launch launch{v, n, static_cast<uint32_t>(8 * s.push.size()), bits, q_->dev_queue, diag_, s.dyn.data()};
-    const tn_status status = s.use->plan->launch(s.use->plan, &launch);
+    TraceSpan span(q_->runtime->hooks(), TN_EVENT_KERNEL);
+    say_kernel(&span, q_, s);
+    if (span.on()) span.event().value = q_->submitted.load(std::memory_order_relaxed) + 1;  // the plan's
+    const tn_status status = call_plugin(s.use->plan->launch, s.use->plan, &launch);
+    if (status) span.drop();
     if (status && diag_ && diag_->len) append(diag_, "\nwhere: %s", s.op);
     if (workspace) unref_storage(workspace);  // handed out again in queue order only
     for (uint16_t t : s.release)
@@ -299,6 +326,12 @@ std::string shared_key(const tn_queue* q, const tn_call_args* a, const uint32_t*
   return key;
 }
 
+tn_status fail_packed_elsewhere(const tn_queue* q, uint32_t operand, const tn_tensor* t, tn_diag* diag) {
+  const Device* home = q->runtime->device(t->storage->device);
+  return fail(diag, TN_E_UNSUPPORTED, id(kOp, 134), "operand %u is packed for another device\nwhy: it lies on %s, the call is for %s, and packed tensors do not move\ntry: move the tensor it was packed from, and pack there",
+              operand, home ? home->name : "another runtime", q->device->name);
+}
+
 // Everything a call must satisfy before types are looked at.
 tn_status check_call(tn_queue* q, const tn_call_args* a, const OpEntry** op, AttrRef* attrs, tn_diag* diag) {
   Runtime& rt = *q->runtime;
@@ -307,13 +340,15 @@ tn_status check_call(tn_queue* q, const tn_call_args* a, const OpEntry** op, Att
   *attrs = rt.attrs().get(a->attr);
   if (!*attrs) return fail(diag, TN_E_STALE, id(kState, 4), "attribute id %u is stale\nwhy: its table was swept since\ntry: intern the attributes again", a->attr);
   if (a->push_bytes % 8 || (a->push_bytes && !a->push))
-    return fail(diag, TN_E_ARG, id(kArg, 212), "push data is malformed\nwhy: %u bytes at %p\ntry: pass whole 8-byte slots", a->push_bytes, a->push);
+    return fail(diag, TN_E_ARG, id(kArg, 212), "push data is malformed\nwhy: %u bytes %s\ntry: pass whole 8-byte slots and their address", a->push_bytes, a->push ? "are no whole slots of 8" : "without an address");
   if (a->n_in > 4096 || a->n_out > 64)
     return fail(diag, TN_E_LIMIT, id(kArg, 213), "too many operands\nwhy: %u inputs, %u outputs\ntry: split the call", a->n_in, a->n_out);
   for (uint32_t i = 0; i < a->n_in; ++i) {
     const tn_tensor* t = a->in[i];
-    if (t && !is_type_only(t) && rt.device(t->storage->device) == nullptr)
-      return fail(diag, TN_E_ARG, id(kArg, 214), "input %u is of another runtime\nwhy: its device is unknown here\ntry: copy it over through host memory", i);
+    if (!t || is_type_only(t)) continue;
+    if (is_opaque(t->type) && t->storage->device != q->device->index) return fail_packed_elsewhere(q, i, t, diag);
+    if (rt.device(t->storage->device) == nullptr)
+      return fail(diag, TN_E_ARG, id(kArg, 214), "input %u is of another runtime\nwhy: its device has number %u, here are %zu devices\ntry: copy it over through host memory", i, t->storage->device, rt.devices().size());
   }
   return TN_OK;
 }
@@ -333,7 +368,7 @@ tn_status request_for(tn_queue* q, const tn_call_args* a, const OpEntry* op, Att
     if (!is_type_only(t)) {
       r->in[i] = t->type;
     } else if (!q->runtime->types().get(type_only_id(t), &r->in[i])) {
-      return fail(diag, TN_E_STALE, id(kState, 5), "type id of operand %u is stale\nwhy: the type table was swept since\ntry: intern the type again", i);
+      return fail(diag, TN_E_STALE, id(kState, 5), "type id of operand %u is stale\nwhy: id %u is of an old generation, or no id\ntry: intern the type again", i, type_only_id(t));
     }
   }
   return TN_OK;
@@ -342,7 +377,7 @@ tn_status request_for(tn_queue* q, const tn_call_args* a, const OpEntry* op, Att
 }  // namespace
 
 tn_status run_plan(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag) {
-  if (p->simple && q->inline_work) return run_simple(q, p, a, diag);
+  if (p->simple && q->inline_work) return run_traced(q, p, a, diag);
   std::unique_lock<std::recursive_mutex> lock(q->lock, std::defer_lock);
   if (!q->inline_work) {
     for (uint32_t i = 0; i < a->n_in; ++i)
@@ -353,7 +388,7 @@ tn_status run_plan(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag
         if (tn_status s = order_after(q, a->out[i]->storage, diag)) return s;
     lock.lock();
   }
-  const tn_status status = p->simple ? run_simple(q, p, a, diag) : Launcher(q, p, a, diag).run();
+  const tn_status status = p->simple ? run_traced(q, p, a, diag) : Launcher(q, p, a, diag).run();
   if (!q->inline_work && status == TN_OK) {
     log_work(q, q->submitted.load(std::memory_order_relaxed), a->in, a->n_in);
     hold_foreign(q, q->submitted.load(std::memory_order_relaxed), a->out, a->n_out);
@@ -399,9 +434,26 @@ tn_status call_uncached(tn_queue* q, const tn_call_args* a, CacheEntry* entry, u
   return where(q, s, op->name.c_str(), diag);
 }
 
+// A call with all it leads to, as one event.
+template <class F>
+tn_status as_call(tn_queue* q, uint32_t op, F&& body) {
+  TraceSpan span(q->runtime->hooks(), TN_EVENT_CALL);
+  const tn_status status = body();
+  if (!span.on()) return status;
+  const OpEntry* entry = op ? q->runtime->ops().get(op) : nullptr;
+  tn_event& e = span.event();
+  e.device = q->device->index;
+  e.queue = q->id;
+  e.value = status == TN_OK ? q->submitted.load(std::memory_order_relaxed) : 0;
+  e.op = op;
+  e.name = entry ? entry->name.c_str() : op ? "?" : "plan";
+  e.where = q->note;
+  return status;
+}
+
 // Misses the queue's own cache: shared cache, else a new plan.
 __attribute__((noinline)) tn_status call_slow(tn_queue* q, const tn_call_args* a, CacheEntry* entry, uint64_t op_attr, uint64_t counts, const uint32_t* types, tn_diag* diag) {
-  return guarded(diag, [&] { return call_uncached(q, a, entry, op_attr, counts, types, diag); });
+  return as_call(q, a->op, [&] { return guarded(diag, [&] { return call_uncached(q, a, entry, op_attr, counts, types, diag); }); });
 }
 
 bool any_given(const tn_plan* p, const tn_call_args* a) {
@@ -421,6 +473,10 @@ static tn_status run_checked(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_
   return run_plan(q, p, a, diag);
 }
 
+static __attribute__((noinline)) tn_status run_hit(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag) {
+  return as_call(q, a->op, [&] { return run_checked(q, p, a, diag); });
+}
+
 // Operands on other devices are brought here; a plan that fell back runs there and its results come back.
 tn_status run_moved(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag) {
   bool elsewhere = p->asked != nullptr;
@@ -434,6 +490,7 @@ tn_status run_moved(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* dia
   auto clean = [&] { for (tn_tensor* t : moved) unref_tensor(t); };
   for (tn_tensor*& t : in) {
     if (!t || is_type_only(t) || t->storage->device == p->device->index) continue;
+    if (is_opaque(t->type)) return clean(), fail_packed_elsewhere(run_on, static_cast<uint32_t>(&t - in.data()), t, diag);
     uint32_t type = 0;
     tn_tensor* copy = nullptr;
     tn_status s = q->runtime->types().intern(t->type, &type, diag);
@@ -505,8 +562,8 @@ extern "C" tn_status tn_call(tn_queue* q, const tn_call_args* a, tn_diag* diag) 
   tn_plan* p = e->plan;
   if (__builtin_expect(foreign != 0 || p->asked != nullptr, 0)) return call_slow(q, a, nullptr, op_attr, counts, types, diag);
   tn_status status;
-  if (__builtin_expect(p->simple && q->inline_work && !any_given(p, a), 1)) status = run_simple(q, p, a, diag);
-  else status = run_checked(q, p, a, diag);
+  if (__builtin_expect(p->simple && q->direct.load(std::memory_order_relaxed) && !any_given(p, a), 1)) status = run_simple(q, p, a, diag);
+  else status = run_hit(q, p, a, diag);
   if (__builtin_expect(status != TN_OK, 0)) {
     const OpEntry* op = q->runtime->ops().get(a->op);
     return where(q, status, op ? op->name.c_str() : "?", diag);
@@ -518,7 +575,7 @@ namespace {
 
 // The usual launch: every operand is there, of the type the plan was made for, on its device; given outputs are no inputs.
 inline bool plain_launch(const tn_queue* q, const tn_plan* p, const tn_call_args* a) {
-  if (!p->simple || !q->inline_work || q->device != p->device || p->asked) return false;
+  if (!p->simple || !q->direct.load(std::memory_order_relaxed) || q->device != p->device || p->asked) return false;
   const uint32_t here = p->device->index;
   const uint32_t* types = p->in_types.data();
   for (uint32_t i = 0; i < a->n_in; ++i) {
@@ -550,12 +607,17 @@ tn_status check_launch_types(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_
   return TN_OK;
 }
 
+// Out of line, so that the usual launch pays nothing for it.
+__attribute__((noinline)) tn_status launch_slow(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag) {
+  if (tn_status s = check_launch_types(q, p, a, diag)) return s;
+  return as_call(q, 0, [&] { return guarded(diag, [&] { return run_moved(q, p, a, diag); }); });
+}
+
 }  // namespace
 
 extern "C" tn_status tn_plan_launch(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag) {
   if (__builtin_expect(a->n_in != p->n_in || a->n_out != p->n_out || a->push_bytes < p->push_bytes, 0))
     return fail(diag, TN_E_ARG, id(kArg, 216), "plan launched with the wrong operands\nwhy: %u inputs, %u outputs, %u push bytes; it takes %u, %u, %u\ntry: pass what tn_plan_inspect says", a->n_in, a->n_out, a->push_bytes, p->n_in, p->n_out, p->push_bytes);
   if (__builtin_expect(plain_launch(q, p, a), 1)) return run_simple(q, p, a, diag);
-  if (tn_status s = check_launch_types(q, p, a, diag)) return s;
-  return guarded(diag, [&] { return run_moved(q, p, a, diag); });
+  return launch_slow(q, p, a, diag);
 }

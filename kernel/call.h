@@ -10,5 +10,7 @@ tn_status run_plan(tn_queue* q, tn_plan* plan, const tn_call_args* args, tn_diag
 tn_status run_moved(tn_queue* q, tn_plan* plan, const tn_call_args* args, tn_diag* diag);
 // Copies between any two places; blocks only where host memory is involved. Equal dtype and dims.
 tn_status copy_tensor(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag);
+// Says that a tensor of an opaque layout cannot be made, read, written, copied or viewed. Returns TN_E_UNSUPPORTED.
+tn_status fail_packed(const tn_type& type, tn_diag* diag);
 
 }  // namespace tenon::kernel

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "kernel/fp_env.h"
 #include "kernel/status.h"
 
 namespace tenon::kernel {
@@ -137,11 +138,48 @@ uint32_t check_constraints(const tn_kernel_info& kernel, const tn_op& op, const 
   return kernel.n_cons;
 }
 
-tn_status CandidateTable::add(PluginSlot* slot, tn_diag* diag) {
+bool check_layouts(const KernelRow& row, const tn_op& op, const LayoutTable& layouts, char* reason, size_t size) {
+  for (uint32_t i = 0; i < uint32_t{op.n_in} + op.n_out; ++i) {
+    const tn_type& t = op.type[i];
+    const uint32_t want = row.packed && row.packed->operand == i ? row.layout : uint32_t{TN_LAYOUT_STRIDED};
+    if (t.layout == want) continue;
+    if (want) std::snprintf(reason, size, "operand %u is not stored as %s (see tn_tensor_pack)", i, row.packed->layout);
+    else std::snprintf(reason, size, "operand %u is stored as %s, which this kernel does not read", i, layouts.name(t.layout));
+    return false;
+  }
+  return true;
+}
+
+namespace {
+
+// The row's extensions: the packed operand is known; another critical one is refused.
+tn_status read_extensions(KernelRow* row, LayoutTable& layouts, tn_diag* diag) {
+  const char* name = row->info->name;
+  uint32_t links = 0;
+  for (const tn_ext* e = row->info->next; e; e = e->next) {
+    if (++links > 16) return fail(diag, TN_E_ARG, id(kAbi, 6), "%s: malformed extension chain\nwhy: more than 16 links\ntry: set next of the last link to NULL", name);
+    if (e->id != TN_EXT_KERNEL_PACKED) {
+      if (e->id & TN_EXT_CRITICAL)
+        return fail(diag, TN_E_EXT, id(kAbi, 5), "%s: unknown critical extension\nwhy: extension 0x%08x changes the row, this build does not know it\ntry: update libtenon, or leave the extension out", name, e->id);
+      continue;
+    }
+    if (row->packed) return fail(diag, TN_E_ARG, id(kAbi, 6), "%s: malformed extension chain\nwhy: extension 0x%08x twice\ntry: give it once", name, e->id);
+    const auto* p = reinterpret_cast<const tn_kernel_packed*>(e);
+    if (e->size < sizeof *p || !p->layout || !p->bytes || !p->pack)
+      return fail(diag, TN_E_BUG, id(kAbi, 2), "%s: kernel row is incomplete\nwhy: a packed operand needs layout, bytes and pack\ntry: report it to the plugin's author", name);
+    if (tn_status s = layouts.intern(p->layout, &row->layout, diag)) return s;
+    row->packed = p;
+  }
+  return TN_OK;
+}
+
+}  // namespace
+
+tn_status CandidateTable::add(PluginSlot* slot, LayoutTable& layouts, tn_diag* diag) {
   if (!TN_HAS(tn_plugin, slot->table, kernels) || !slot->table->kernels) return TN_OK;
   const tn_kernel_info* kernels = nullptr;
   uint32_t stride = 0, n = 0;
-  if (tn_status s = slot->table->kernels(slot->instance, &kernels, &stride, &n, diag)) return s;
+  if (tn_status s = call_plugin(slot->table->kernels, slot->instance, &kernels, &stride, &n, diag)) return s;
   if (n && (!kernels || stride < offsetof(tn_kernel_info, retire)))
     return fail(diag, TN_E_BUG, id(kAbi, 1), "%s: kernel table is malformed\nwhy: %u rows of stride %u\ntry: report it to the plugin's author", slot->entry.id, n, stride);
   std::unique_lock lock(mutex_);
@@ -150,6 +188,7 @@ tn_status CandidateTable::add(PluginSlot* slot, tn_diag* diag) {
     if (!TN_HAS(tn_kernel_info, info, retire) || !info->name || !info->prepare || !info->retire || (info->n_cons && !info->cons))
       return fail(diag, TN_E_BUG, id(kAbi, 2), "%s: kernel row %u is incomplete\nwhy: name, prepare and retire are required\ntry: report it to the plugin's author", slot->entry.id, i);
     auto row = std::make_unique<KernelRow>(KernelRow{slot, slot->entry.index, info, i});
+    if (tn_status s = read_extensions(row.get(), layouts, diag)) return s;
     auto& list = by_op_[info->op_id];
     auto before = [](const std::unique_ptr<KernelRow>& a, const std::unique_ptr<KernelRow>& b) {
       const int c = std::strcmp(a->plugin->entry.id, b->plugin->entry.id);

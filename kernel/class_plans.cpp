@@ -23,7 +23,7 @@ std::string ClassPlans::key_of(const Request& r) {
     dtypes += static_cast<char>(t.dtype);
     if (!t.dtype) continue;
     if (!model) model = &t;
-    if (r.type_only[i] || t.align_log2 != 6 || !same_dense(t, *model)) return {};
+    if (r.type_only[i] || t.layout != TN_LAYOUT_STRIDED || t.align_log2 != 6 || !same_dense(t, *model)) return {};
   }
   if (!model || element_count(*model) < 2) return {};
   const uint32_t size_log2 = 63 - static_cast<uint32_t>(__builtin_clzll(static_cast<uint64_t>(element_count(*model))));
@@ -74,7 +74,11 @@ tn_plan* ClassPlans::copy_for(const std::string& key, const std::vector<tn_type>
   plan->decisions = model->decisions;
   plan->est_ns = model->est_ns;
   plan->steps = model->steps;
-  plan->steps[0].dyn[0] = element_count(types[0]);
+  Step& step = plan->steps[0];
+  const double scale = static_cast<double>(element_count(types[0])) / static_cast<double>(step.dyn[0]);
+  step.flops = static_cast<uint64_t>(static_cast<double>(step.flops) * scale);
+  step.bytes = static_cast<uint64_t>(static_cast<double>(step.bytes) * scale);
+  step.dyn[0] = element_count(types[0]);
   for (Place& p : plan->steps[0].operands) {
     const tn_type old = p.type;
     p.type = types[0];

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernel/call.h"
+#include "kernel/fp_env.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
 #include "kernel/type_table.h"
@@ -34,6 +35,12 @@ tn_view sub_view(const tn_view& v, int64_t offset, uint64_t bytes) {
   return tn_view{v.handle, v.offset + static_cast<uint64_t>(offset), bytes, v.host ? static_cast<char*>(v.host) + offset : nullptr};
 }
 
+tn_status strided_destination(const tn_tensor* dst, const tn_queue* q, tn_diag* diag) {
+  char text[96];
+  return fail(diag, TN_E_UNSUPPORTED, id(kMem, 3), "cannot write into a strided view on %s\nwhy: %s has gaps between its elements, and only the host can step over them\ntry: write into a dense tensor", q->device->name,
+              type_text(dst->type, text, sizeof text));
+}
+
 // Same bytes in the same arrangement, on one device or with one side in host memory.
 tn_status copy_bytes(tn_queue* q, const tn_view& dst, const tn_view& src, tn_diag* diag) {
   if (dst.bytes == 0) return TN_OK;
@@ -41,8 +48,30 @@ tn_status copy_bytes(tn_queue* q, const tn_view& dst, const tn_view& src, tn_dia
     std::memmove(dst.host, src.host, dst.bytes);
     return TN_OK;
   }
-  return q->device->plugin->table->copy(q->dev_queue, &dst, &src, diag);
+  return call_plugin(q->device->plugin->table->copy, q->dev_queue, &dst, &src, diag);
 }
+
+// An event about bytes that move by q.
+class CopySpan {
+ public:
+  CopySpan(tn_queue* q, const char* name, uint64_t bytes) : q_(q), span_(q->runtime->hooks(), TN_EVENT_COPY) {
+    if (!span_.on()) return;
+    span_.event().device = q->device->index;
+    span_.event().queue = q->id;
+    span_.event().bytes = bytes;
+    span_.event().name = name;
+    span_.event().where = q->note;
+  }
+  tn_status end(tn_status status) {
+    if (status != TN_OK) span_.drop();
+    if (span_.on()) span_.event().value = q_->submitted.load(std::memory_order_relaxed);
+    return status;
+  }
+
+ private:
+  tn_queue* q_;
+  TraceSpan span_;
+};
 
 uint64_t next_value(tn_queue* q) {
   const uint64_t v = q->submitted.load(std::memory_order_relaxed) + 1;
@@ -73,7 +102,7 @@ bool packed(const tn_type& t) {
 // A dense tensor with the same content, on q's device.
 tn_status dense_copy(tn_queue* q, tn_tensor* src, tn_tensor** out, tn_diag* diag) {
   const OpEntry* op = q->runtime->ops().find(q->runtime->ops().copy_op(), 0);
-  if (!op) return fail(diag, TN_E_STATE, id(kState, 6), "no dense copy is defined\nwhy: the core ops are not loaded\ntry: create the runtime with tn_runtime_create");
+  if (!op) return fail(diag, TN_E_BUG, id(kState, 9), "an internal check failed\nwhy: the core ops, and with them the dense copy, are not defined\ntry: create the runtime with tn_runtime_create");
   *out = nullptr;
   const tn_call_args args{op->id, 0, 0, 0, 1, 1, &src, out, nullptr};
   return tn_call(q, &args, diag);
@@ -103,7 +132,7 @@ tn_status copy_here(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag) 
     host_strided(dst->type, static_cast<char*>(dst->view.host), src->type, static_cast<const char*>(src->view.host));
     return TN_OK;
   }
-  if (!is_dense(dst->type)) return fail(diag, TN_E_UNSUPPORTED, id(kMem, 3), "cannot copy into a strided view on %s\nwhy: only dense destinations are taken there\ntry: copy into a dense tensor", q->device->name);
+  if (!is_dense(dst->type)) return strided_destination(dst, q, diag);
   tn_tensor* dense = nullptr;
   if (tn_status s = dense_copy(q, src, &dense, diag)) return s;
   byte_range(dst->type, &lo, &bytes);
@@ -125,7 +154,7 @@ tn_status copy_across(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
   tn_tensor* data = src;
   if (!same_arrangement(dst->type, src->type) || !packed(src->type)) {
     if (!is_dense(dst->type) && !to->inline_work)
-      return fail(diag, TN_E_UNSUPPORTED, id(kMem, 3), "cannot copy into a strided view on %s\nwhy: only dense destinations are taken there\ntry: copy into a dense tensor", to->device->name);
+      return strided_destination(dst, to, diag);
     if (tn_status s = dense_copy(from, src, &held, diag)) return s;
     data = held;
   }
@@ -139,14 +168,16 @@ tn_status copy_across(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
     bounce.resize(bytes);
     const tn_view target{0, 0, bytes, bounce.data()};
     const tn_view source = sub_view(data->view, lo, bytes);
+    CopySpan span(from, "read", bytes);
     std::unique_lock<std::recursive_mutex> lock(from->lock);
-    s = bytes ? from->device->plugin->table->copy(from->dev_queue, &target, &source, diag) : TN_OK;
+    s = bytes ? call_plugin(from->device->plugin->table->copy, from->dev_queue, &target, &source, diag) : TN_OK;
     const uint64_t value = next_value(from);
     if (s == TN_OK) log_work(from, value, &data, 1);
     lock.unlock();
     if (s == TN_OK) s = wait_queue(from, value, TN_FOREVER, diag);
     bool depends = false;
     if (s == TN_OK && find_failure(from, value - 1, value, &depends, diag)) s = depends ? TN_E_DEPENDS : TN_E_FAILED;
+    span.end(s);
     host = bounce.data();
   }
   if (s == TN_OK) {
@@ -162,7 +193,15 @@ tn_status copy_across(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
 
 }  // namespace
 
+tn_status fail_packed(const tn_type& type, tn_diag* diag) {
+  char text[96];
+  return fail(diag, TN_E_UNSUPPORTED, id(kOp, 130), "a packed tensor cannot be read, written, copied or viewed\nwhy: it is %s in a layout that only its own kernels know\ntry: keep the tensor it was packed from",
+              type_text(type, text, sizeof text));
+}
+
 tn_status copy_tensor(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag) {
+  for (const tn_tensor* t : {dst, src})
+    if (is_opaque(t->type)) return fail_packed(t->type, diag);
   const bool fits = dst->type.dtype == src->type.dtype && dst->type.rank == src->type.rank && std::memcmp(dst->type.dim, src->type.dim, sizeof dst->type.dim) == 0;
   if (!fits) {
     char a[96], b[96];
@@ -184,14 +223,15 @@ tn_status copy_tensor(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
   } else if (tn_status s = order_after(q, src->storage, diag)) {
     return s;
   }
-  if (tn_status s = copy_here(q, dst, src, diag)) return s;
+  CopySpan span(q, "copy", dense_bytes(dst->type));
+  if (tn_status s = copy_here(q, dst, src, diag)) return span.end(s);
   const uint64_t value = next_value(q);
   wrote(q, dst->storage, value);
   if (!q->inline_work) {
     log_work(q, value, &src, 1);
     hold_foreign(q, value, &dst, 1);
   }
-  return TN_OK;
+  return span.end(TN_OK);
 }
 
 }  // namespace tenon::kernel
@@ -201,6 +241,7 @@ using namespace tenon::kernel;
 namespace {
 
 tn_status check_size(const tn_tensor* t, uint64_t bytes, tn_diag* diag) {
+  if (is_opaque(t->type)) return fail_packed(t->type, diag);
   const uint64_t want = dense_bytes(t->type);
   char text[96];
   if (bytes != want)
@@ -208,20 +249,7 @@ tn_status check_size(const tn_tensor* t, uint64_t bytes, tn_diag* diag) {
   return TN_OK;
 }
 
-}  // namespace
-
-extern "C" {
-
-tn_status tn_tensor_copy(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag) { return copy_tensor(q, dst, src, diag); }
-
-tn_status tn_tensor_write(tn_queue* q, tn_tensor* t, const void* data, uint64_t bytes, tn_diag* diag) {
-  if (tn_status s = check_size(t, bytes, diag)) return s;
-  if (t->storage->device != q->device->index) {
-    tn_queue* there = nullptr;
-    if (tn_status s = q->runtime->thread_queue(q->runtime->device(t->storage->device), &there, diag)) return s;
-    return tn_tensor_write(there, t, data, bytes, diag);
-  }
-  if (bytes == 0) return TN_OK;
+tn_status write_here(tn_queue* q, tn_tensor* t, const void* data, uint64_t bytes, tn_diag* diag) {
   if (q->inline_work) {
     if (is_dense(t->type)) {
       std::memcpy(t->view.host, data, bytes);
@@ -234,7 +262,7 @@ tn_status tn_tensor_write(tn_queue* q, tn_tensor* t, const void* data, uint64_t 
     return TN_OK;
   }
   if (!is_dense(t->type) && !packed(t->type))
-    return fail(diag, TN_E_UNSUPPORTED, id(kMem, 3), "cannot write into a strided view on %s\nwhy: only dense destinations are taken there\ntry: write a dense tensor and copy", q->device->name);
+    return strided_destination(t, q, diag);
   std::vector<char> arranged;
   if (!is_dense(t->type)) {  // the app's bytes are row-major; the tensor keeps its axis order
     arranged.resize(bytes);
@@ -247,7 +275,7 @@ tn_status tn_tensor_write(tn_queue* q, tn_tensor* t, const void* data, uint64_t 
   std::unique_lock<std::recursive_mutex> lock(q->lock);
   const tn_view src{0, 0, bytes, const_cast<void*>(data)};
   const tn_view dst = sub_view(t->view, 0, bytes);
-  if (tn_status s = q->device->plugin->table->copy(q->dev_queue, &dst, &src, diag)) return s;
+  if (tn_status s = call_plugin(q->device->plugin->table->copy, q->dev_queue, &dst, &src, diag)) return s;
   const uint64_t value = next_value(q);
   wrote(q, t->storage, value);
   log_work(q, value, nullptr, 0);
@@ -255,14 +283,7 @@ tn_status tn_tensor_write(tn_queue* q, tn_tensor* t, const void* data, uint64_t 
   return wait_queue(q, value, TN_FOREVER, diag);  // the caller's memory must not be read after return
 }
 
-tn_status tn_tensor_read(tn_queue* q, tn_tensor* t, void* out, uint64_t bytes, tn_diag* diag) {
-  if (tn_status s = check_size(t, bytes, diag)) return s;
-  if (t->storage->device != q->device->index) {
-    tn_queue* there = nullptr;
-    if (tn_status s = q->runtime->thread_queue(q->runtime->device(t->storage->device), &there, diag)) return s;
-    return tn_tensor_read(there, t, out, bytes, diag);
-  }
-  if (bytes == 0) return TN_OK;
+tn_status read_here(tn_queue* q, tn_tensor* t, void* out, uint64_t bytes, tn_diag* diag) {
   if (q->inline_work) {
     if (is_dense(t->type)) {
       std::memcpy(out, t->view.host, bytes);
@@ -281,7 +302,7 @@ tn_status tn_tensor_read(tn_queue* q, tn_tensor* t, void* out, uint64_t bytes, t
   std::unique_lock<std::recursive_mutex> lock(q->lock);
   const tn_view dst{0, 0, bytes, out};
   const tn_view src = sub_view(data->view, 0, bytes);
-  if (s == TN_OK) s = q->device->plugin->table->copy(q->dev_queue, &dst, &src, diag);
+  if (s == TN_OK) s = call_plugin(q->device->plugin->table->copy, q->dev_queue, &dst, &src, diag);
   const uint64_t value = next_value(q);
   if (s == TN_OK) log_work(q, value, &data, 1);
   lock.unlock();
@@ -290,6 +311,36 @@ tn_status tn_tensor_read(tn_queue* q, tn_tensor* t, void* out, uint64_t bytes, t
   if (s == TN_OK && find_failure(q, value - 1, value, &depends, diag)) s = depends ? TN_E_DEPENDS : TN_E_FAILED;
   if (data != t) unref_tensor(data);
   return s;
+}
+
+}  // namespace
+
+extern "C" {
+
+tn_status tn_tensor_copy(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag) { return copy_tensor(q, dst, src, diag); }
+
+tn_status tn_tensor_write(tn_queue* q, tn_tensor* t, const void* data, uint64_t bytes, tn_diag* diag) {
+  if (tn_status s = check_size(t, bytes, diag)) return s;
+  if (t->storage->device != q->device->index) {
+    tn_queue* there = nullptr;
+    if (tn_status s = q->runtime->thread_queue(q->runtime->device(t->storage->device), &there, diag)) return s;
+    return tn_tensor_write(there, t, data, bytes, diag);
+  }
+  if (bytes == 0) return TN_OK;
+  CopySpan span(q, "write", bytes);
+  return span.end(write_here(q, t, data, bytes, diag));
+}
+
+tn_status tn_tensor_read(tn_queue* q, tn_tensor* t, void* out, uint64_t bytes, tn_diag* diag) {
+  if (tn_status s = check_size(t, bytes, diag)) return s;
+  if (t->storage->device != q->device->index) {
+    tn_queue* there = nullptr;
+    if (tn_status s = q->runtime->thread_queue(q->runtime->device(t->storage->device), &there, diag)) return s;
+    return tn_tensor_read(there, t, out, bytes, diag);
+  }
+  if (bytes == 0) return TN_OK;
+  CopySpan span(q, "read", bytes);
+  return span.end(read_here(q, t, out, bytes, diag));
 }
 
 }  // extern "C"

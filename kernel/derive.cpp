@@ -163,7 +163,6 @@ void mark_active(const tn_builder* g, uint32_t first, uint32_t last, std::vector
 tn_status expand_into(tn_builder* g, const OpEntry& op, const AttrRef& attrs, uint32_t math_flags, std::span<const uint32_t> in,
                       std::span<const uint32_t> out, uint32_t push_bytes, std::span<uint32_t> result, tn_diag* diag) {
   if (op.derived()) return expand_derived(g, op, attrs, math_flags, in, push_bytes, result, diag);
-  if (!op.def->expand) return fail(diag, TN_E_UNSUPPORTED, id(kOp, 17), "%s has no expansion\nwhy: it is a primitive\ntry: load a plugin that offers a kernel", op.name.c_str());
   std::vector<tn_type> types;
   for (uint32_t v : in) types.push_back(v == TN_NONE ? tn_type{} : g->values[v].type);
   const size_t n_in = types.size();

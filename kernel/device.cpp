@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernel/fp_env.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
 
@@ -22,20 +23,20 @@ tn_status Device::open(tn_diag* diag) {
 
 tn_status Device::open_now(tn_diag* diag) {
   const tn_plugin* table = plugin->table;
-  if (tn_status s = table->device_open(plugin->instance, plugin_device, nullptr, &handle, diag)) return s;
+  if (tn_status s = call_plugin(table->device_open, plugin->instance, plugin_device, nullptr, &handle, diag)) return s;
   uint32_t n = 0;
-  if (table->caps && table->caps(plugin->instance, plugin_device, nullptr, 0, &n, diag) == TN_OK && n) {
+  if (table->caps && call_plugin(table->caps, plugin->instance, plugin_device, nullptr, 0, &n, diag) == TN_OK && n) {
     caps.resize(n);
-    table->caps(plugin->instance, plugin_device, caps.data(), n, &n, diag);
+    call_plugin(table->caps, plugin->instance, plugin_device, caps.data(), n, &n, diag);
     caps.resize(std::min<size_t>(caps.size(), n));
   }
   tn_space_info spaces[8]{};
   for (tn_space_info& s : spaces) s.size = sizeof s;
   n = 0;
-  if (table->spaces && table->spaces(handle, spaces, sizeof spaces[0], 8, &n, diag) == TN_OK && n) default_space = spaces[0].id;
+  if (table->spaces && call_plugin(table->spaces, handle, spaces, sizeof spaces[0], 8, &n, diag) == TN_OK && n) default_space = spaces[0].id;
 
   const tn_native* native = nullptr;
-  if (table->iface) native = static_cast<const tn_native*>(table->iface(plugin->instance, "tn.native.v1"));
+  if (table->iface) native = static_cast<const tn_native*>(call_plugin(table->iface, plugin->instance, "tn.native.v1"));
   own_ref.size = sizeof own_ref;
   own_ref.index = index;
   own_ref.kind = info.kind;

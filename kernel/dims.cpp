@@ -52,10 +52,12 @@ tn_status report_overflow(tn_diag* diag, uint32_t dim_op, int64_t a, int64_t b) 
   diag->size = sizeof *diag;
   diag->status = TN_E_SHAPE;
   diag->id = 2u << 16 | 4;
+  const bool symbol = TN_IS_SYM(a) || TN_IS_SYM(b);
   const int n = std::snprintf(diag->msg, sizeof diag->msg,
-                              "a size cannot be computed in 64 bits\nwhy: %s %s %s overflows or divides by zero\n"
-                              "try: use smaller dims", dim_text(a).text, dim_op <= TN_DIM_MAX ? kNames[dim_op] : "?",
-                              dim_text(b).text);
+                              "a size cannot be computed in 64 bits\nwhy: %s %s %s %s\ntry: %s", dim_text(a).text,
+                              dim_op <= TN_DIM_MAX ? kNames[dim_op] : "?", dim_text(b).text,
+                              symbol ? "is a number only once the symbol is" : "overflows or divides by zero",
+                              symbol ? "put a number in place of the symbol" : "use smaller dims");
   diag->len = static_cast<uint32_t>(std::clamp<int>(n, 0, sizeof diag->msg - 1));
   return TN_E_SHAPE;
 }

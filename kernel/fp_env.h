@@ -6,6 +6,12 @@
 // 1e-323 == 0. So every call into code that may do such a thing is made inside a guard.
 #pragma once
 #include <cfenv>
+#include <cstdint>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 namespace tenon::kernel {
 
@@ -19,6 +25,40 @@ class FpEnvGuard {
  private:
   std::fenv_t saved_;
 };
+
+// The same at the cost of two reads: for calls that are made for every op. What it does not see is a change of the x87 control
+// word alone, which no C function makes.
+class FpModeGuard {
+ public:
+  FpModeGuard() : saved_(mode()) {}
+  ~FpModeGuard() {
+    if (__builtin_expect(mode() != saved_, 0)) restore();
+  }
+  FpModeGuard(const FpModeGuard&) = delete;
+  FpModeGuard& operator=(const FpModeGuard&) = delete;
+
+ private:
+#if defined(__x86_64__)
+  static uint64_t mode() { return _mm_getcsr() & ~0x3fu; }  // 0x3f: the exception flags, which are no setting
+#elif defined(__aarch64__)
+  static uint64_t mode() {
+    uint64_t control;
+    asm volatile("mrs %0, fpcr" : "=r"(control));
+    return control;
+  }
+#else
+  static uint64_t mode() { return static_cast<uint64_t>(std::fegetround()); }
+#endif
+  void restore() const;
+  uint64_t saved_;
+};
+
+// A function of a plugin's, called so that the thread keeps its modes: call_plugin(table->alloc, device, space, ...).
+template <class Result, class... Parameters, class... Arguments>
+Result call_plugin(Result (*function)(Parameters...), Arguments&&... arguments) {
+  const FpModeGuard keep;
+  return function(std::forward<Arguments>(arguments)...);
+}
 
 // Puts the calling thread into the default environment: nearest even, denormals kept, nothing trapped. A few ns when it
 // is there already.

@@ -55,9 +55,22 @@ bool derived_shape(const OpEntry& op, const AttrSet& attrs, uint32_t n_in, const
   return base->def->n_in == TN_VARIADIC || out->base_in == base->def->n_in;
 }
 
+tn_status check_opaque(const OpEntry& op, std::span<const tn_type> in, tn_diag* diag) {
+  if (!op.derived() && !op.def->view) return TN_OK;
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (!is_opaque(in[i])) continue;
+    char text[96];
+    if (op.derived())
+      return fail(diag, TN_E_UNSUPPORTED, id(kOp, 132), "%s: a packed operand has no derivative\nwhy: operand %zu is %s, stored for its own kernels alone\ntry: differentiate with the tensor it was packed from", op.name.c_str(), i, type_text(in[i], text, sizeof text));
+    return fail(diag, TN_E_UNSUPPORTED, id(kOp, 131), "%s: a packed tensor has no views\nwhy: it is %s, whose order of elements only its own kernels know\ntry: take the view first, then pack", op.name.c_str(), type_text(in[i], text, sizeof text));
+  }
+  return TN_OK;
+}
+
 tn_status infer_types(const OpEntry& op, const AttrSet& attrs, std::span<const tn_type> in, uint32_t push_bytes, uint32_t math_flags,
                       uint32_t n_out, std::vector<tn_type>* out, const OpTable& ops, const tn_dims* dims, tn_diag* diag) {
   out->clear();
+  if (tn_status s = check_opaque(op, in, diag)) return s;
   if (op.derived()) {
     // The derivative with respect to an input has that input's type (dense).
     DerivedShape shape;
@@ -80,6 +93,7 @@ tn_status infer_types(const OpEntry& op, const AttrSet& attrs, std::span<const t
   if (tn_status status = op.def->infer(op.def->ctx, &view.op(), dims, out->data(), diag)) return status;
   for (tn_type& t : *out) {
     t.space = 0;
+    t.layout = TN_LAYOUT_STRIDED;
     t.align_log2 = op.def->view ? 0 : 6;
     for (int i = t.rank; i < TN_MAX_RANK; ++i) t.dim[i] = t.stride[i] = 0;
   }
@@ -187,7 +201,8 @@ tn_status input(tn_builder* b, const tn_type* type, uint32_t* out, tn_diag* diag
 
 tn_status constant(tn_builder* b, const tn_type* type, const void* data, uint32_t* out, tn_diag* diag) {
   if (tn_status status = check_type(*type, diag)) return stick(b, status);
-  if (!is_dense(*type)) return stick(b, fail(diag, TN_E_ARG, id(kOp, 12), "constant is not dense\nwhy: constants are copied as they lie\ntry: give row-major data"));
+  char text[96];
+  if (!is_dense(*type)) return stick(b, fail(diag, TN_E_ARG, id(kOp, 12), "constant is not dense\nwhy: %s has other strides than row-major ones, and constants are copied as they lie\ntry: give row-major data", type_text(*type, text, sizeof text)));
   auto bytes = std::make_unique<std::vector<char>>(dense_bytes(*type));
   if (!bytes->empty()) std::memcpy(bytes->data(), data, bytes->size());
   tn_type t = *type;
@@ -201,14 +216,14 @@ tn_status constant(tn_builder* b, const tn_type* type, const void* data, uint32_
 tn_status output(tn_builder* b, const uint32_t* values, uint32_t n, tn_diag* diag) {
   for (uint32_t i = 0; i < n; ++i) {
     if (values[i] >= b->values.size())
-      return stick(b, fail(diag, TN_E_ARG, id(kOp, 13), "output %u is no value\nwhy: number %u\ntry: use values returned by emit", i, values[i]));
+      return stick(b, fail(diag, TN_E_ARG, id(kOp, 13), "output %u is no value\nwhy: number %u, the graph has %zu values\ntry: use values returned by emit", i, values[i], b->values.size()));
     b->outputs.push_back(values[i]);
   }
   return TN_OK;
 }
 
 tn_status type(tn_builder* b, uint32_t value, tn_type* out, tn_diag* diag) {
-  if (value >= b->values.size()) return fail(diag, TN_E_ARG, id(kOp, 14), "no such value\nwhy: number %u\ntry: use values returned by emit", value);
+  if (value >= b->values.size()) return fail(diag, TN_E_ARG, id(kOp, 14), "no such value\nwhy: number %u, the graph has %zu values\ntry: use values returned by emit", value, b->values.size());
   *out = b->values[value].type;
   return TN_OK;
 }

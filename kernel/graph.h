@@ -12,6 +12,7 @@
 
 #include "kernel/attr_table.h"
 #include "kernel/dims.h"
+#include "kernel/layouts.h"
 #include "kernel/op_table.h"
 
 namespace tenon::kernel {
@@ -77,6 +78,8 @@ struct tn_builder {
 namespace tenon::kernel {
 
 // Output types of an op; for derived ops the types of the wanted results. Sets space and alignment. Numbers or symbols.
+// An operand of an opaque layout has no views and no derivative: their rules would read it as if it were strided.
+tn_status check_opaque(const OpEntry& op, std::span<const tn_type> in, tn_diag* diag);
 tn_status infer_types(const OpEntry& op, const AttrSet& attrs, std::span<const tn_type> in, uint32_t push_bytes, uint32_t math_flags,
                       uint32_t n_out, std::vector<tn_type>* out, const OpTable& ops, const tn_dims* dims, tn_diag* diag);
 
@@ -84,7 +87,8 @@ tn_status infer_types(const OpEntry& op, const AttrSet& attrs, std::span<const t
 tn_status infer_concrete(const OpEntry& op, const AttrSet& attrs, std::span<const tn_type> in, uint32_t push_bytes, uint32_t math_flags,
                          uint32_t n_out, std::vector<tn_type>* out, const OpTable& ops, tn_diag* diag);
 
-// Writes what `op` computes as other nodes: the op's expand, or for a derived op its rule. result[i] may be TN_NONE (zero).
+// Writes what `op`, which can_expand, computes as other nodes: its expand, or for a derived op its rule. result[i] may be
+// TN_NONE (zero).
 tn_status expand_into(tn_builder* g, const OpEntry& op, const AttrRef& attrs, uint32_t math_flags, std::span<const uint32_t> in,
                       std::span<const uint32_t> out, uint32_t push_bytes, std::span<uint32_t> result, tn_diag* diag);
 bool can_expand(const OpEntry& op);

@@ -1,5 +1,4 @@
 // kernel/host.cpp - the tn_host every plugin gets.
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -12,8 +11,8 @@ HostContext* context(void* ctx) { return static_cast<HostContext*>(ctx); }
 Runtime& runtime(void* ctx) { return *context(ctx)->runtime; }
 
 void log(void* ctx, uint32_t level, const char* msg, uint32_t len) {
-  const tn_hooks& hooks = runtime(ctx).hooks();
-  if (hooks.log) hooks.log(hooks.ctx, level, msg, len);
+  const Hooks::Use hooks(runtime(ctx).hooks());
+  if (hooks->log) hooks->log(hooks->ctx, level, msg, len);
 }
 
 // A header in front of each block carries its size, so that what a plugin holds can be counted.
@@ -48,18 +47,14 @@ uint32_t threads(void* ctx) { return runtime(ctx).pool().size(); }
 void parallel(void* ctx, int64_t n, int64_t grain, tn_range_fn fn, void* arg) { runtime(ctx).pool().parallel(n, grain, fn, arg); }
 
 int32_t cancelled(void* ctx) {
-  const tn_hooks& hooks = runtime(ctx).hooks();
-  return hooks.cancelled ? hooks.cancelled(hooks.ctx) : 0;
-}
-
-uint64_t now_ns() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+  const Hooks::Use hooks(runtime(ctx).hooks());
+  return hooks->cancelled ? hooks->cancelled(hooks->ctx) : 0;
 }
 
 uint64_t trace(void* ctx, uint64_t span, const char* name) {
   static thread_local uint64_t next = 0;
-  const tn_hooks& hooks = runtime(ctx).hooks();
-  if (!hooks.event || !(hooks.trace_mask >> TN_EVENT_SPAN & 1)) return 0;
+  Hooks& hooks = runtime(ctx).hooks();
+  if (!hooks.wants(TN_EVENT_SPAN)) return 0;
   tn_event event{};
   event.size = sizeof event;
   event.kind = TN_EVENT_SPAN;
@@ -67,7 +62,7 @@ uint64_t trace(void* ctx, uint64_t span, const char* name) {
   event.value = span ? span : ++next;
   event.name = name;
   (span ? event.end_ns : event.begin_ns) = now_ns();
-  hooks.event(hooks.ctx, &event);
+  hooks.send(event);
   return span ? 0 : event.value;
 }
 

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "kernel/device.h"
+#include "kernel/fp_env.h"
 #include "kernel/queue.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
@@ -63,21 +64,26 @@ tn_status DevicePool::allocate(uint64_t bytes, QueuePool* asking, tn_buffer* out
     const uint64_t before = reserved_.fetch_add(bytes);
     tn_diag inner{};
     tn_status status = TN_E_OOM;
-    if (limit == 0 || before + bytes <= limit) status = table->alloc(device_->handle, device_->default_space, bytes, 64, out, &inner);
+    TraceSpan span(device_->runtime->hooks(), TN_EVENT_ALLOC);
+    if (span.on()) span.event().device = device_->index, span.event().bytes = bytes, span.event().name = "alloc";
+    if (limit == 0 || before + bytes <= limit) status = call_plugin(table->alloc, device_->handle, device_->default_space, bytes, 64, out, &inner);
     if (status == TN_OK) {
       n_allocs_.fetch_add(1, std::memory_order_relaxed);
       uint64_t peak = peak_.load();
       while (before + bytes > peak && !peak_.compare_exchange_weak(peak, before + bytes)) {}
       return TN_OK;
     }
+    span.drop();
     reserved_.fetch_sub(bytes);
     if (status != TN_E_OOM) {
       if (diag) *diag = inner;
       return status;
     }
     if (attempt == 0 && (asking ? asking->trim() : 0) + trim_others(asking) > 0) continue;
-    const tn_hooks& hooks = device_->runtime->hooks();
-    if (attempt < 8 && hooks.oom && hooks.oom(hooks.ctx, device_->index, bytes)) continue;
+    if (attempt < 8) {
+      const Hooks::Use hooks(device_->runtime->hooks());
+      if (hooks->oom && hooks->oom(hooks->ctx, device_->index, bytes)) continue;
+    }
     n_oom_.fetch_add(1, std::memory_order_relaxed);
     tn_memory_info info{};
     stats(&info);
@@ -89,7 +95,7 @@ tn_status DevicePool::allocate(uint64_t bytes, QueuePool* asking, tn_buffer* out
 
 void DevicePool::free(const tn_buffer& buffer) {
   reserved_.fetch_sub(buffer.bytes);
-  device_->plugin->table->free(device_->handle, &buffer);
+  call_plugin(device_->plugin->table->free, device_->handle, &buffer);
 }
 
 void DevicePool::stats(tn_memory_info* out) const {

@@ -69,9 +69,10 @@ const OpEntry* OpTable::get(uint32_t id) const {
 tn_status OpTable::define(const tn_op_def* def, uint32_t plugin, uint32_t* out_id, tn_diag* diag) {
   (void)plugin;
   if (!def || !TN_HAS(tn_op_def, def, ctx) || !def->name || !def->infer)
-    return fail(diag, TN_E_ARG, id(kOp, 1), "op definition is incomplete\nwhy: size, name and infer are required\ntry: fill tn_op_def up to ctx");
+    return fail(diag, TN_E_ARG, id(kOp, 1), "op definition is incomplete\nwhy: size is %u (at least %zu wanted), name is %s, infer is %s\ntry: fill tn_op_def up to ctx", def ? def->size : 0,
+                offsetof(tn_op_def, ctx) + sizeof(def->ctx), def && TN_HAS(tn_op_def, def, name) && def->name ? "set" : "NULL", def && TN_HAS(tn_op_def, def, infer) && def->infer ? "set" : "NULL");
   if (!def->expand && def->op_id >> 63 == 0 && def->op_id >= TN_OPID_END_)
-    return fail(diag, TN_E_ARG, id(kOp, 2), "op %s has a number outside its range\nwhy: core numbers are below 2^16, others have bit 63\ntry: use FNV-1a-64 of the name with bit 63 set", def->name);
+    return fail(diag, TN_E_ARG, id(kOp, 2), "op %s has a number outside its range\nwhy: %llu; core numbers are below 2^16, others have bit 63\ntry: use FNV-1a-64 of the name with bit 63 set", def->name, static_cast<unsigned long long>(def->op_id));
   std::lock_guard lock(mutex_);
   const auto key = std::make_pair(def->op_id, uint32_t{def->version});
   if (by_id_.count(key))
@@ -81,6 +82,7 @@ tn_status OpTable::define(const tn_op_def* def, uint32_t plugin, uint32_t* out_i
   entry->def = def;
   entry->name = def->name;
   by_id_[key] = entry->id;
+  by_name_.emplace(std::make_pair(entry->name, uint32_t{def->version}), entry->id);
   *out_id = entry->id;
   count_.store(entry->id + 1, std::memory_order_release);
   return TN_OK;
@@ -125,18 +127,22 @@ const OpEntry* OpTable::find(uint64_t op_id, uint32_t version) const {
 }
 
 const OpEntry* OpTable::find(const char* name, uint32_t version, tn_diag* diag) const {
-  const OpEntry* best = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    auto it = by_name_.upper_bound(std::make_pair(std::string(name), version ? version : UINT32_MAX));
+    if (it != by_name_.begin() && (--it)->first.first == name && (version == 0 || it->first.second == version)) return get(it->second);
+  }
   const OpEntry* nearest = nullptr;
   size_t distance = SIZE_MAX;
-  for (const OpEntry* e : base_ops()) {
-    if (e->name == name && (version == 0 || e->def->version == version) && (!best || e->def->version > best->def->version)) best = e;
+  const std::vector<const OpEntry*> all = base_ops();
+  for (const OpEntry* e : all) {
     const size_t d = edit_distance(name, e->name);
     if (d < distance) distance = d, nearest = e;
   }
-  if (!best)
-    fail(diag, TN_E_NOT_FOUND, id(kOp, 7), "no op is called %s\nwhy: %zu ops are defined\ntry: use %s, or list them with `tenon ops`", name, base_ops().size(),
-         nearest ? nearest->name.c_str() : "another name");
-  return best;
+  const bool known = nearest && nearest->name == name;
+  if (known) fail(diag, TN_E_NOT_FOUND, id(kOp, 7), "op %s has no version %u\nwhy: its newest is version %u\ntry: ask for version 0, the newest", name, version, find(name, 0, nullptr)->def->version);
+  else fail(diag, TN_E_NOT_FOUND, id(kOp, 7), "no op is called %s\nwhy: %zu ops are defined\ntry: use %s, or list them with `tenon ops`", name, all.size(), nearest ? nearest->name.c_str() : "another name");
+  return nullptr;
 }
 
 std::vector<const OpEntry*> OpTable::base_ops() const {

@@ -56,6 +56,7 @@ class OpTable {
   std::array<std::atomic<Chunk*>, kLimit / kChunk> chunks_{};
   std::atomic<uint32_t> count_{1};
   std::map<std::pair<uint64_t, uint32_t>, uint32_t> by_id_;            // (op_id, version)
+  std::map<std::pair<std::string, uint32_t>, uint32_t, std::less<>> by_name_;  // (name, version), the first to take it
   std::map<std::tuple<uint32_t, uint32_t, uint64_t, uint64_t>, uint32_t> by_rule_;
   uint64_t accumulate_ = 0, copy_ = 0;
 };

@@ -42,6 +42,8 @@ struct Step {
   uint64_t workspace_bytes = 0;
   std::vector<uint16_t> release;    // temporaries whose last use this step is
   const char* op = "";
+  uint32_t op_id = 0;               // table id, and what the op's cost says; for events
+  uint64_t flops = 0, bytes = 0;
 };
 
 struct PlanOutput {

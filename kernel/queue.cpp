@@ -2,10 +2,16 @@
 
 #include <algorithm>
 
+#include "kernel/fp_env.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
 
 namespace tenon::kernel {
+
+bool goes_direct(const tn_queue& q) {
+  const Hooks& hooks = q.runtime->hooks();
+  return q.inline_work && !hooks.wants(TN_EVENT_CALL) && !hooks.wants(TN_EVENT_KERNEL);
+}
 
 tn_status open_queue(Runtime& rt, Device* device, int32_t priority, bool thread_bound, std::unique_ptr<tn_queue>* out, tn_diag* diag) {
   if (tn_status s = device->open(diag)) return s;
@@ -16,10 +22,10 @@ tn_status open_queue(Runtime& rt, Device* device, int32_t priority, bool thread_
   q->thread_bound = thread_bound;
   q->epoch = rt.epoch().load();
   const tn_plugin* table = device->plugin->table;
-  if (tn_status s = table->queue_open(device->handle, 0, priority, &q->dev_queue, diag)) return s;
+  if (tn_status s = call_plugin(table->queue_open, device->handle, 0, priority, &q->dev_queue, diag)) return s;
   if (!q->inline_work) {
-    if (tn_status s = table->timeline_open(device->handle, 0, &q->timeline, diag)) {
-      table->queue_close(q->dev_queue);
+    if (tn_status s = call_plugin(table->timeline_open, device->handle, 0, &q->timeline, diag)) {
+      call_plugin(table->queue_close, q->dev_queue);
       return s;
     }
   }
@@ -45,8 +51,8 @@ void close_queue(tn_queue* q) {
   const tn_plugin* table = q->device->plugin->table;
   for (auto& [value, storage] : q->held) unref_storage(storage);
   q->held.clear();
-  if (q->timeline) table->timeline_close(q->timeline);
-  if (q->dev_queue) table->queue_close(q->dev_queue);
+  if (q->timeline) call_plugin(table->timeline_close, q->timeline);
+  if (q->dev_queue) call_plugin(table->queue_close, q->dev_queue);
   q->timeline = nullptr;
   q->dev_queue = nullptr;
 }
@@ -55,7 +61,7 @@ tn_status signal_queue(tn_queue* q, tn_diag* diag) {
   std::lock_guard lock(q->lock);
   const uint64_t value = q->submitted.load();
   if (q->signalled >= value) return TN_OK;
-  if (tn_status s = q->device->plugin->table->signal(q->dev_queue, q->timeline, value, diag)) return s;
+  if (tn_status s = call_plugin(q->device->plugin->table->signal, q->dev_queue, q->timeline, value, diag)) return s;
   q->signalled = value;
   return TN_OK;
 }
@@ -107,7 +113,7 @@ tn_status collect(tn_queue* q, uint64_t reached, tn_diag* diag) {
   for (;;) {
     tn_diag cause{};
     cause.size = sizeof cause;
-    if (tn_status s = q->device->plugin->table->query(q->timeline, after, &value, &failed, &cause)) {
+    if (tn_status s = call_plugin(q->device->plugin->table->query, q->timeline, after, &value, &failed, &cause)) {
       if (s == TN_E_DEVICE_LOST) q->lost = true;
       if (diag) *diag = cause;
       return s;
@@ -138,7 +144,7 @@ tn_status wait_queue(tn_queue* q, uint64_t value, uint64_t timeout_ns, tn_diag* 
       if (tn_status s = signal_queue(q, diag)) return s;
     value = q->signalled;
   }
-  if (tn_status s = q->device->plugin->table->wait(nullptr, q->timeline, value, timeout_ns, diag)) return s;
+  if (tn_status s = call_plugin(q->device->plugin->table->wait, nullptr, q->timeline, value, timeout_ns, diag)) return s;
   std::lock_guard lock(q->lock);
   return collect(q, value, diag);
 }
@@ -153,6 +159,25 @@ uint64_t find_failure(tn_queue* q, uint64_t after, uint64_t upto, bool* depends,
   if (diag) *diag = first->diag;
   return first->value;
 }
+
+namespace {
+
+// Nobody waited for long: what the device has done meanwhile needs no record. Where the app is too far ahead of the device,
+// it waits for the older half of the work. Failures of the timeline itself are told by whoever waits next.
+void let_go_of_done(tn_queue* q) {
+  tn_diag ignored{};
+  uint64_t reached = 0, failed = 0;
+  if (signal_queue(q, &ignored) != TN_OK) return;
+  if (q->device->plugin->table->query(q->timeline, q->confirmed, &reached, &failed, &ignored) != TN_OK) return;
+  if (collect(q, std::min(reached, q->signalled.load()), &ignored) != TN_OK) return;
+  if (q->log.size() >= kLogMost) {
+    const uint64_t older = q->log[q->log.size() / 2].value;  // signalled above
+    if (q->device->plugin->table->wait(nullptr, q->timeline, older, TN_FOREVER, &ignored) == TN_OK) collect(q, older, &ignored);
+  }
+  q->next_look = std::max(q->log.size(), q->held.size()) + kLogQuery;
+}
+
+}  // namespace
 
 void hold_foreign(tn_queue* q, uint64_t value, const tn_tensor* const* used, uint32_t n) {
   for (uint32_t i = 0; i < n; ++i) {
@@ -173,6 +198,7 @@ void log_work(tn_queue* q, uint64_t value, const tn_tensor* const* in, uint32_t 
   }
   q->log.push_back(std::move(w));
   hold_foreign(q, value, in, n_in);
+  if (std::max(q->log.size(), q->held.size()) >= q->next_look) let_go_of_done(q);
 }
 
 tn_status order_after_point(tn_queue* q, const tn_point& point, tn_diag* diag) {
@@ -184,7 +210,7 @@ tn_status order_after_point(tn_queue* q, const tn_point& point, tn_diag* diag) {
     if (tn_status s = signal_queue(other, diag)) return s;
   if (other->device == q->device && !q->inline_work) {
     std::lock_guard lock(q->lock);
-    return q->device->plugin->table->wait(q->dev_queue, other->timeline, point.value, TN_FOREVER, diag);
+    return call_plugin(q->device->plugin->table->wait, q->dev_queue, other->timeline, point.value, TN_FOREVER, diag);
   }
   return wait_queue(other, point.value, TN_FOREVER, diag);  // no shared handle between plugins: the host waits
 }

@@ -48,6 +48,7 @@ struct tn_queue {
   uint32_t id = 0;
   uint32_t epoch = 0;             // of the runtime when the cache was filled
   bool inline_work = false;
+  std::atomic<bool> direct{false};  // inline work that nobody traces: the shortest way, tested once in a call
   bool thread_bound = false;      // from tn_queue_get
   std::atomic<uint64_t> submitted{0};
   tn_dev_queue* dev_queue = nullptr;
@@ -61,6 +62,7 @@ struct tn_queue {
   tn_dev_timeline* timeline = nullptr;
   std::atomic<uint64_t> signalled{0}, confirmed{0};  // written under `lock`, read also without
   std::deque<tenon::kernel::WorkRecord> log;
+  size_t next_look = 1024;  // so many records or holdings, and what is done is let go
   std::deque<tenon::kernel::FailedWork> failures;
   std::vector<std::pair<uint64_t, tenon::kernel::Storage*>> held;  // in use until the value passes
   bool lost = false;
@@ -68,6 +70,10 @@ struct tn_queue {
 
 namespace tenon::kernel {
 
+constexpr size_t kLogQuery = 1024;        // so many records, and the timeline is asked which of them are done
+constexpr size_t kLogMost = 64 * 1024;    // so many, and a call waits for the older half: memory stays bounded
+
+bool goes_direct(const tn_queue& q);
 tn_status open_queue(Runtime& rt, Device* device, int32_t priority, bool thread_bound, std::unique_ptr<tn_queue>* out, tn_diag* diag);
 void close_queue(tn_queue* q);  // waits for its work
 void clear_cache(tn_queue* q);

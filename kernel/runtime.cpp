@@ -1,9 +1,9 @@
 #include "kernel/runtime.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
+#include "kernel/fp_env.h"
 #include "kernel/status.h"
 
 namespace tenon::kernel {
@@ -62,8 +62,10 @@ Runtime::~Runtime() {
 }
 
 void Runtime::set_hooks(const tn_hooks* hooks) {
-  hooks_ = tn_hooks{};
-  if (hooks) std::memcpy(&hooks_, hooks, std::min<size_t>(hooks->size, sizeof hooks_));
+  hooks_.set(hooks);
+  std::lock_guard lock(queue_mutex_);
+  for (auto& q : queues_)
+    if (q) q->direct = goes_direct(*q);
 }
 
 void Runtime::set_config(const std::string& key, const std::string& value) {
@@ -74,6 +76,13 @@ void Runtime::set_config(const std::string& key, const std::string& value) {
 const char* Runtime::config(const char* key) const {
   auto it = config_.find(key);
   return it == config_.end() ? nullptr : it->second.c_str();
+}
+
+std::string Runtime::config_text(const std::string& except) const {
+  std::string text;
+  for (const auto& [key, value] : config_)
+    if (!key.starts_with(except)) text += key + '=' + value + ';';
+  return text;
 }
 
 // ---- plugins ------------------------------------------------------------------------------------------------------
@@ -96,24 +105,33 @@ tn_status Runtime::define_op(const tn_op_def* def, tn_diag* diag) {
 tn_status Runtime::attach(PluginSlot* slot, tn_diag* diag) {
   std::lock_guard lock(plugin_mutex_);
   const tn_plugin* table = slot->table;
-  if (tn_status s = table->open(&slot->host, &slot->instance, diag)) return s;
-  auto abandon = [&](tn_status s) {
-    candidates_.remove(slot);
-    table->close(slot->instance);
-    slot->instance = nullptr;
-    return s;
-  };
+  if (on_stage) on_stage("open");
+  if (tn_status s = call_plugin(table->open, &slot->host, &slot->instance, diag)) return s;
+  // A failure, or an exception that a plugin lets out against the rules: nothing of it stays behind.
+  struct Abandon {
+    Runtime* rt;
+    PluginSlot* slot;
+    ~Abandon() {
+      if (!rt) return;
+      rt->candidates_.remove(slot);
+      call_plugin(slot->table->close, slot->instance);
+      slot->instance = nullptr;
+    }
+  } abandon{this, slot};
+  if (on_stage) on_stage("kernels");
   if (TN_HAS(tn_plugin, table, ops) && table->ops) {
     const tn_op_def* defs = nullptr;
     uint32_t stride = 0, n = 0;
-    if (tn_status s = table->ops(slot->instance, &defs, &stride, &n, diag)) return abandon(s);
+    if (tn_status s = call_plugin(table->ops, slot->instance, &defs, &stride, &n, diag)) return s;
     for (uint32_t i = 0; i < n; ++i) {
       const auto* def = reinterpret_cast<const tn_op_def*>(reinterpret_cast<const char*>(defs) + size_t{i} * stride);
-      if (tn_status s = define_op(def, diag)) return abandon(s);
+      if (tn_status s = define_op(def, diag)) return s;
     }
   }
-  if (tn_status s = candidates_.add(slot, diag)) return abandon(s);
-  if (tn_status s = add_devices(slot, diag)) return abandon(s);
+  if (tn_status s = candidates_.add(slot, layouts_, diag)) return s;
+  if (on_stage) on_stage("devices");
+  if (tn_status s = add_devices(slot, diag)) return s;
+  abandon.rt = nullptr;
   slot->attached = true;
   drop_plans();  // new candidates: choices are made anew
   epoch_.fetch_add(1);
@@ -124,12 +142,12 @@ tn_status Runtime::add_devices(PluginSlot* slot, tn_diag* diag) {
   const tn_plugin* table = slot->table;
   if (!table->devices) return TN_OK;
   uint32_t n = 0;
-  if (tn_status s = table->devices(slot->instance, nullptr, sizeof(tn_device_info), 0, &n, diag)) return s;
+  if (tn_status s = call_plugin(table->devices, slot->instance, nullptr, sizeof(tn_device_info), 0, &n, diag)) return s;
   if (n > 256) return fail(diag, TN_E_BUG, id(kAbi, 3), "%s reports %u devices\nwhy: at most 256 are believed\ntry: report it to the plugin's author", slot->entry.id, n);
   std::vector<tn_device_info> infos(n);
   for (tn_device_info& info : infos) info.size = sizeof info;
   if (n)
-    if (tn_status s = table->devices(slot->instance, infos.data(), sizeof infos[0], n, &n, diag)) return s;
+    if (tn_status s = call_plugin(table->devices, slot->instance, infos.data(), sizeof infos[0], n, &n, diag)) return s;
   std::lock_guard lock(device_mutex_);
   for (uint32_t i = 0; i < std::min<size_t>(n, infos.size()); ++i) {
     auto d = std::make_unique<Device>();
@@ -150,9 +168,26 @@ tn_status Runtime::add_devices(PluginSlot* slot, tn_diag* diag) {
   return TN_OK;
 }
 
+// Waits until the plugin has nothing left. Opened devices are live objects of it as well: they are closed once nothing else
+// can be.
+tn_status Runtime::quiesce(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) {
+  std::vector<Device*> open;
+  for (Device* d : devices())
+    if (d->plugin == slot && d->handle) open.push_back(d);
+  uint32_t live = 0;
+  if (tn_status s = slot->table->quiesce(slot->instance, open.empty() ? timeout_ns : 0, &live, diag)) return s;
+  if (live <= open.size()) {
+    for (Device* d : open) slot->table->device_close(d->handle), d->handle = nullptr;
+    if (!open.empty())
+      if (tn_status s = slot->table->quiesce(slot->instance, timeout_ns, &live, diag)) return s;
+  }
+  if (live == 0) return TN_OK;
+  return fail(diag, TN_E_BUSY, id(kState, 8), "plugin %s is in use\nwhy: it counts %u live objects\ntry: release tensors and plans first", slot->entry.id, live);
+}
+
 tn_status Runtime::detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) {
   std::lock_guard lock(plugin_mutex_);
-  if (!slot->attached) return fail(diag, TN_E_STATE, id(kState, 7), "plugin %s is not in use\nwhy: it was refused or unloaded before\ntry: list plugins with `tenon plugins`", slot->entry.id);
+  if (!slot->attached) return TN_OK;
   for (Device* d : devices())
     if (d->plugin == slot && d->handle) {
       wait_device(d);  // queues hold what their work still uses
@@ -176,14 +211,10 @@ tn_status Runtime::detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) 
       close_queue(q);
       q->pool->trim();
     }
-  uint32_t live = 0;
-  if (tn_status s = slot->table->quiesce(slot->instance, timeout_ns, &live, diag)) return s;
-  if (live) return fail(diag, TN_E_BUSY, id(kState, 8), "plugin %s is in use\nwhy: it counts %u live objects\ntry: release tensors and plans first", slot->entry.id, live);
+  if (tn_status s = quiesce(slot, timeout_ns, diag)) return s;
   candidates_.remove(slot);
   for (Device* d : devices())
     if (d->plugin == slot) {
-      if (d->handle) slot->table->device_close(d->handle);
-      d->handle = nullptr;
       d->verdict = static_cast<uint32_t>(-TN_E_UNAVAILABLE);
       std::snprintf(d->cause, sizeof d->cause, "its plugin was unloaded");
     }
@@ -227,12 +258,13 @@ void Runtime::wait_device(Device* device) {
 
 void Runtime::count_fallback(const OpEntry& op, const Device* asked, const Device* used, const char* cause) {
   n_fallbacks_.fetch_add(1);
-  if (hooks_.log) {
+  const Hooks::Use hooks(hooks_);
+  if (hooks->log) {
     char text[320];
     const int n = std::snprintf(text, sizeof text, "%s ran on %s instead of %s because: %s", op.name.c_str(), used->name, asked->name, cause);
-    hooks_.log(hooks_.ctx, TN_LOG_WARN, text, static_cast<uint32_t>(std::min<int>(n, sizeof text - 1)));
+    hooks->log(hooks->ctx, TN_LOG_WARN, text, static_cast<uint32_t>(std::min<int>(n, sizeof text - 1)));
   }
-  if (!hooks_.event || !(hooks_.trace_mask >> TN_EVENT_FALLBACK & 1)) return;
+  if (!hooks_.wants(TN_EVENT_FALLBACK)) return;
   tn_event event{};
   event.size = sizeof event;
   event.kind = TN_EVENT_FALLBACK;
@@ -240,7 +272,8 @@ void Runtime::count_fallback(const OpEntry& op, const Device* asked, const Devic
   event.op = op.id;
   event.name = op.name.c_str();
   event.where = cause;
-  hooks_.event(hooks_.ctx, &event);
+  event.begin_ns = event.end_ns = now_ns();
+  hooks_.send(event);
 }
 
 // ---- plans --------------------------------------------------------------------------------------------------------
@@ -310,7 +343,14 @@ tn_status Runtime::prepare_kernel(const KernelRow& row, Device* device, const Re
   use->info = row.info;
   use->plugin = row.plugin;
   use->device = device;
-  if (tn_status s = row.info->prepare(row.plugin->instance, &device->ref_for(row.plugin), &view.op(), &use->plan, diag)) {
+  TraceSpan span(hooks_, TN_EVENT_COMPILE);
+  if (span.on()) {
+    span.event().device = device->index;
+    span.event().op = request.op->id;
+    span.event().plugin = row.plugin_index;
+    span.event().name = row.info->name;
+  }
+  if (tn_status s = call_plugin(row.info->prepare, row.plugin->instance, &device->ref_for(row.plugin), &view.op(), &use->plan, diag)) {
     use->plan = nullptr;
     return s;
   }
@@ -388,6 +428,7 @@ tn_status Runtime::thread_queue(Device* device, tn_queue** out, tn_diag* diag) {
     if (tn_status s = open_queue(*this, device, 0, true, &fresh, diag)) return s;
     std::lock_guard lock(queue_mutex_);
     fresh->id = static_cast<uint32_t>(queues_.size()) + 1;
+    fresh->direct = goes_direct(*fresh);
     q = fresh.get();
     queues_.push_back(std::move(fresh));
   }
@@ -401,6 +442,7 @@ tn_status Runtime::new_queue(Device* device, int32_t priority, tn_queue** out, t
   if (tn_status s = open_queue(*this, device, priority, false, &fresh, diag)) return s;
   std::lock_guard lock(queue_mutex_);
   fresh->id = static_cast<uint32_t>(queues_.size()) + 1;
+  fresh->direct = goes_direct(*fresh);
   *out = fresh.get();
   queues_.push_back(std::move(fresh));
   return TN_OK;
@@ -443,11 +485,11 @@ tn_status Runtime::shut_down(uint64_t timeout_ns, tn_diag* diag) {
   for (auto& slot : slots_) {
     if (!slot->attached) continue;
     for (auto& d : devices_)
-      if (d->plugin == slot.get() && d->handle) slot->table->device_close(d->handle), d->handle = nullptr;
+      if (d->plugin == slot.get() && d->handle) call_plugin(slot->table->device_close, d->handle), d->handle = nullptr;
     uint32_t live = 0;
-    slot->table->quiesce(slot->instance, timeout_ns, &live, diag);
+    call_plugin(slot->table->quiesce, slot->instance, timeout_ns, &live, diag);
     candidates_.remove(slot.get());
-    slot->table->close(slot->instance);
+    call_plugin(slot->table->close, slot->instance);
     slot->attached = false;
   }
   return TN_OK;

@@ -6,6 +6,7 @@
 #include <tenon/runtime.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,8 @@
 #include "kernel/candidates.h"
 #include "kernel/class_plans.h"
 #include "kernel/device.h"
+#include "kernel/hooks.h"
+#include "kernel/layouts.h"
 #include "kernel/op_table.h"
 #include "kernel/plan.h"
 #include "kernel/plugin_slot.h"
@@ -46,7 +49,7 @@ class Runtime {
   // ---- for the loader ----
   PluginSlot* add_slot();                                                  // host filled; entry.index set
   tn_status attach(PluginSlot* slot, tn_diag* diag);                       // open(), then ops, kernels, devices
-  tn_status detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag);  // TN_E_BUSY while anything of it lives
+  tn_status detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag);  // TN_E_BUSY while anything of it lives; attached
   std::recursive_mutex& plugin_lock() { return plugin_mutex_; }
   std::span<const std::unique_ptr<PluginSlot>> slots() const { return slots_; }
   tn_status define_op(const tn_op_def* def, tn_diag* diag);
@@ -54,6 +57,8 @@ class Runtime {
   // Configuration text for plugins ("sim.devices"): set before attach. Keys also come from TENON_CONFIG by the loader.
   void set_config(const std::string& key, const std::string& value);
   const char* config(const char* key) const;
+  std::string config_text(const std::string& except) const;  // all settings as key=value;... but those whose key begins so
+  std::function<void(const char* stage)> on_stage;           // told before attach calls the plugin: "open", "kernels", "devices"
 
   // ---- tables ----
   TypeTable& types() { return types_; }
@@ -61,7 +66,8 @@ class Runtime {
   OpTable& ops() { return ops_; }
   const OpTable& ops() const { return ops_; }
   CandidateTable& candidates() { return candidates_; }
-  const tn_hooks& hooks() const { return hooks_; }
+  LayoutTable& layouts() { return layouts_; }
+  Hooks& hooks() { return hooks_; }
   void set_hooks(const tn_hooks* hooks);
   ThreadPool& pool() { return pool_; }
   uint32_t policy() const { return policy_; }
@@ -104,6 +110,7 @@ class Runtime {
  private:
   tn_status add_devices(PluginSlot* slot, tn_diag* diag);
   void fill_host(PluginSlot* slot);
+  tn_status quiesce(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag);
 
   const uint64_t serial_;
   std::shared_ptr<Alive> alive_ = std::make_shared<Alive>();
@@ -113,8 +120,9 @@ class Runtime {
   TypeTable types_;
   AttrTable attrs_;
   OpTable ops_;
+  LayoutTable layouts_;
   CandidateTable candidates_;
-  tn_hooks hooks_{};
+  Hooks hooks_;
   ThreadPool pool_;
   uint32_t policy_ = TN_POLICY_PREFER, flags_ = 0;
   uint64_t memory_limit_ = 0;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernel/dims.h"
+#include "kernel/fp_env.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
 #include "kernel/type_table.h"
@@ -84,9 +85,12 @@ class Chooser {
     row.shown.tier = kernel.info->tier;
     char reason[224];
     const uint32_t failed = check_constraints(*kernel.info, seen_->op(), *request_.attrs, *request_.device, reason, sizeof reason);
-    if (failed != kernel.info->n_cons) {
-      row.shown.constraint = failed;
-      const bool other_device = kernel.info->cons[failed].kind == TN_NEED_DEVICE_KIND;
+    const bool other_device = failed != kernel.info->n_cons && kernel.info->cons[failed].kind == TN_NEED_DEVICE_KIND;
+    row.shown.constraint = failed;
+    if (!other_device && !check_layouts(kernel, seen_->op(), rt_.layouts(), reason, sizeof reason)) {
+      row.shown.constraint = kernel.info->n_cons;  // behind the kernel's own: what its extension demands
+      set_why(&row, TN_WHY_CONSTRAINT, reason);
+    } else if (failed != kernel.info->n_cons) {
       set_why(&row, other_device ? TN_WHY_DEVICE : TN_WHY_CONSTRAINT, reason);
     } else if (request_.flags & TN_CALL_DETERMINISTIC && !(kernel.info->flags & TN_KERNEL_DETERMINISTIC)) {
       set_why(&row, TN_WHY_POLICY, "a deterministic kernel is demanded");
@@ -104,7 +108,7 @@ class Chooser {
     tn_diag diag{};
     diag.size = sizeof diag;
     const tn_device_ref& ref = request_.device->ref_for(kernel.plugin);
-    if (kernel.info->supports && kernel.info->supports(kernel.plugin->instance, &ref, &seen_->op(), &support, &diag) != TN_OK) {
+    if (kernel.info->supports && call_plugin(kernel.info->supports, kernel.plugin->instance, &ref, &seen_->op(), &support, &diag) != TN_OK) {
       set_why(row, TN_WHY_REFUSED, diag.len ? diag.msg : "refused by the kernel");
       return;
     }
@@ -124,19 +128,19 @@ class Chooser {
 
   // A time from the autotune store steers more than any estimate.
   void measured(const KernelRow& kernel, DecisionRow* row) {
-    const tn_hooks& hooks = rt_.hooks();
-    if (!hooks.tune_get) return;
+    const Hooks::Use hooks(rt_.hooks());
+    if (!hooks->tune_get) return;
     double ns = 0;
-    if (hooks.tune_get(hooks.ctx, rt_.tune_key(request_, kernel.info->name).c_str(), &ns)) {
+    if (hooks->tune_get(hooks->ctx, rt_.tune_key(request_, kernel.info->name).c_str(), &ns)) {
       row->shown.est_ns = ns;
       row->shown.source = TN_FROM_MEASURED;
     }
   }
 
   void score(DecisionRow* row) {
-    const tn_hooks& hooks = rt_.hooks();
-    if (!hooks.score) return;
-    const double ns = hooks.score(hooks.ctx, &row->shown, row->shown.est_ns);
+    const Hooks::Use hooks(rt_.hooks());
+    if (!hooks->score) return;
+    const double ns = hooks->score(hooks->ctx, &row->shown, row->shown.est_ns);
     if (ns >= 0) row->shown.est_ns = ns;
   }
 
@@ -185,7 +189,7 @@ class Chooser {
     for (const tn_type& t : request_.in) in.push_back(t.dtype ? g->add_input(t) : TN_NONE);
     std::vector<uint32_t> result(out_types_.size(), TN_NONE);
     if (tn_status s = expand_into(g.get(), *request_.op, request_.attrs, math_flags(), in, out, request_.push_bytes, result, diag)) return s;
-    if (g->sticky) return fail(diag, g->sticky, id(kOp, 18), "%s: its expansion failed\nwhy: a rule went on after an error\ntry: report it to the op's author", request_.op->name.c_str());
+    if (g->sticky) return fail(diag, g->sticky, id(kOp, 18), "%s: its expansion failed\nwhy: a rule went on after an error (%s)\ntry: report it to the op's author", request_.op->name.c_str(), tn_status_text(g->sticky));
     out_->expansion = std::move(g);
     out_->expansion_result = std::move(result);
     return TN_OK;
@@ -354,6 +358,22 @@ void make_dynamic(KernelOp* op, std::vector<int64_t>* values) {
   }
 }
 
+DecisionRows shown_rows(const Decision& decision, const Request& request, const std::vector<tn_type>& out_types, int depth) {
+  std::string call = request.op->name;
+  char text[96];
+  for (const tn_type& t : request.in) call += t.dtype ? std::string(" ") + type_text(t, text, sizeof text) : " -";
+  call += " ->";
+  for (const tn_type& t : out_types) call += t.dtype ? std::string(" ") + type_text(t, text, sizeof text) : " -";
+  DecisionRows rows;
+  for (const DecisionRow& r : decision.rows) {
+    rows.push_back(r.shown);
+    rows.back().op = request.op->id;
+    rows.back().depth = static_cast<uint32_t>(depth);
+    std::snprintf(rows.back().call, sizeof rows.back().call, "%s", call.c_str());
+  }
+  return rows;
+}
+
 tn_status decide(Runtime& rt, const Request& request, const std::vector<tn_type>& out_types, Decision* out, int depth, tn_diag* diag) {
   return Chooser(rt, request, out_types, out, depth).run(diag);
 }
@@ -365,9 +385,18 @@ tn_status no_candidate(const Request& request, const Decision& decision, tn_diag
     char one[64];
     if (t.dtype && used < sizeof types) used += static_cast<size_t>(std::snprintf(types + used, sizeof types - used, " %s", type_text(t, one, sizeof one)));
   }
+  // A kernel that reads the operands as they are stored is nearer than one that does not.
+  auto distance = [&](const DecisionRow& row) {
+    if (row.shown.why == TN_WHY_DEVICE) return 2;
+    for (size_t i = 0; i < request.in.size(); ++i) {
+      const bool own = row.kernel && row.kernel->packed && row.kernel->packed->operand == i;
+      if (request.in[i].layout != (own ? uint32_t{row.kernel->layout} : uint32_t{TN_LAYOUT_STRIDED})) return 1;
+    }
+    return 0;
+  };
   const DecisionRow* nearest = nullptr;
   for (const DecisionRow& row : decision.rows)
-    if (!nearest || (nearest->shown.why == TN_WHY_DEVICE && row.shown.why != TN_WHY_DEVICE)) nearest = &row;
+    if (!nearest || distance(row) < distance(*nearest)) nearest = &row;
   return fail(diag, TN_E_UNSUPPORTED, id(kOp, 19), "nothing on %s takes %s%s\nwhy: %zu candidates; nearest %s: %.80s\ntry: `tenon why` lists them all", request.device->name,
               request.op->name.c_str(), types, decision.rows.size(), nearest ? nearest->shown.kernel : "none", nearest ? nearest->shown.reason : "no plugin offers this op");
 }

@@ -36,7 +36,12 @@ void make_dynamic(KernelOp* op, std::vector<int64_t>* values);
 // Nodes whose outputs reach `results`.
 std::vector<bool> live_nodes(const tn_builder& g, const std::vector<uint32_t>& results);
 
+// The rows as tn_why and tn_why_plan show them: with the op, the types and the depth that were decided upon.
+DecisionRows shown_rows(const Decision& decision, const Request& request, const std::vector<tn_type>& out_types, int depth);
+
 tn_status decide(Runtime& rt, const Request& request, const std::vector<tn_type>& out_types, Decision* out, int depth, tn_diag* diag);
+// What tn_call, tn_why and tn_tensor_pack ask about, from the ids of a spec. spec->device 0 leaves the device unset.
+tn_status make_request(Runtime& rt, const tn_spec* spec, Request* out, tn_diag* diag);
 // Says that nobody takes the op: nearest candidate and its reason.
 tn_status no_candidate(const Request& request, const Decision& decision, tn_diag* diag);
 

@@ -49,6 +49,11 @@ void append(tn_diag* diag, const char* format, ...) {
   va_end(args);
 }
 
+const char* family_name(uint32_t family) {
+  static constexpr const char* kNames[] = {"", "ARG", "SHAPE", "DTYPE", "STATE", "MEM", "OP", "DEVICE", "LOAD", "POLICY", "DATA", "FILE", "CONF", "GRAD", "TRAIN", "ABI"};
+  return family != 0 && family < sizeof kNames / sizeof kNames[0] ? kNames[family] : "EXT";
+}
+
 uint32_t dtype_bits(uint32_t dtype) {
   for (const DtypeRow& row : kRows)
     if (row.id == dtype) return row.bits;
@@ -89,7 +94,7 @@ const char* type_text(const tn_type& type, char* out, size_t size) {
                       : std::snprintf(out + used, size - used, "%s%lld", comma, static_cast<long long>(type.dim[i]));
     used += static_cast<size_t>(n > 0 ? n : 0);
   }
-  if (used + 1 < size) std::snprintf(out + used, size - used, "]");
+  if (used + 1 < size) std::snprintf(out + used, size - used, type.layout == TN_LAYOUT_STRIDED ? "]" : "] packed");
   return out;
 }
 
@@ -110,7 +115,7 @@ uint32_t tn_version(void) { return TN_ABI_CURRENT; }
 
 int32_t tn_feature(const char* name) {
   // Named optional parts of runtime.h that this build really has.
-  static const char* const kHave[] = {"why", "pin"};
+  static const char* const kHave[] = {"why", "pin", "pack", "trace"};
   for (const char* have : kHave)
     if (name && std::strcmp(have, name) == 0) return 1;
   return 0;

@@ -10,6 +10,7 @@ namespace tenon::kernel {
 
 // Families are shared by the whole project; a number is never reused. Printed TN-SHAPE-002.
 enum Family : uint32_t { kArg = 1, kShape, kDtype, kState, kMem, kOp, kDevice, kLoad, kPolicy, kData, kFile, kConf, kGrad, kTrain, kAbi };
+const char* family_name(uint32_t family);  // "SHAPE"; "EXT" when it is none of these
 constexpr uint32_t id(Family family, uint32_t number) { return family << 16 | number; }
 
 // Fills *diag (may be NULL) and returns `status`. Text is cut at the end of diag->msg, never overrun.

@@ -34,6 +34,19 @@ void default_fp_env() {
 #endif
 }
 
+void FpModeGuard::restore() const {
+#if defined(__x86_64__)
+  // Rounding lies in both units, and fesetround sets both: bits 13 and 14 of MXCSR, 10 and 11 of the x87 control word.
+  constexpr int kRounding[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
+  std::fesetround(kRounding[saved_ >> 13 & 3]);
+  _mm_setcsr(static_cast<uint32_t>(saved_));
+#elif defined(__aarch64__)
+  asm volatile("msr fpcr, %0" : : "r"(saved_));
+#else
+  std::fesetround(static_cast<int>(saved_));
+#endif
+}
+
 namespace {
 
 constexpr std::chrono::nanoseconds kSpin{4000};

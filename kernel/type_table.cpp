@@ -82,6 +82,8 @@ tn_status check_type(const tn_type& t, tn_diag* diag) {
   if (t.align_log2 > 12 || t.reserved != 0)
     return fail(diag, TN_E_ARG, id(kArg, 203), "tensor type is malformed\nwhy: align_log2 %u, reserved %u\ntry: zero the struct before filling it",
                 t.align_log2, t.reserved);
+  if (t.layout != TN_LAYOUT_STRIDED && t.layout < TN_LAYOUT_OPAQUE)
+    return fail(diag, TN_E_ARG, id(kOp, 138), "no such layout\nwhy: layout is %u; 0 is strided, others come from tn_tensor_pack\ntry: zero the struct before filling it", t.layout);
   for (int i = 0; i < TN_MAX_RANK; ++i) {
     if (i >= t.rank ? t.dim[i] != 0 || t.stride[i] != 0 : t.dim[i] < 0 && !TN_IS_SYM(t.dim[i]))
       return fail(diag, TN_E_SHAPE, id(kArg, 204), "dimension %d is not allowed\nwhy: it is %lld, rank is %u\ntry: give sizes >= 0 and zero unused fields",

@@ -1,6 +1,7 @@
 #include "loader/boarding.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -8,6 +9,8 @@
 #include "kernel/status.h"
 #include "loader/handshake.h"
 #include "loader/open.h"
+#include "loader/probe/cache.h"
+#include "loader/probe/run.h"
 
 namespace tenon::loader {
 namespace {
@@ -36,6 +39,19 @@ void put_verdict(PluginSlot* slot, const Verdict& v) {
   put_text(slot->entry.cause, v.cause);
 }
 
+// What kept a plugin from starting, on one line, with the id under which `tenon explain` has more: "TN-ABI-003: too many
+// devices; 1000 are reported". What to try is the verdict's own.
+std::string cause_of(const tn_diag& diag, tn_status status) {
+  std::string text = diag.msg;
+  text = text.substr(0, text.find("\ntry: "));
+  for (size_t at; (at = text.find("\nwhy: ")) != std::string::npos;) text.replace(at, 6, "; ");
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  if (text.empty()) return tn_status_text(status);
+  char number[16];
+  std::snprintf(number, sizeof number, "-%03u: ", diag.id & 0xFFFF);
+  return diag.id ? std::string("TN-") + kernel::family_name(diag.id >> 16) + number + text : text;
+}
+
 std::vector<KnownFile> in_use(const Runtime& runtime) {
   std::vector<KnownFile> known;
   for (const auto& slot : runtime.slots()) {
@@ -61,47 +77,144 @@ std::optional<Verdict> start(Runtime& runtime, PluginSlot* slot, std::shared_ptr
   if (status == TN_OK) return std::nullopt;
   slot->table = nullptr;
   const Code code = status == TN_E_UNAVAILABLE ? Code::OpenUnavailable : Code::OpenError;
-  return verdict(code, diag.msg[0] != '\0' ? diag.msg : tn_status_text(status), diag.native_code);
+  return verdict(code, cause_of(diag, status), diag.native_code);
 }
 
-// All steps of one file; what is learnt on the way goes into the entry.
-std::optional<Verdict> try_file(Runtime& runtime, PluginSlot* slot, const Candidate& candidate, const HostFacts& host) {
-  if (candidate.refused) return candidate.refused;
-  auto boarded = std::make_shared<Boarded>();
-  ColdResult cold;
-  {
-    MappedFile file;
-    if (auto refused = file.open(candidate.path)) return refused;
-    boarded->known.identity = file.identity();
-    cold = read_cold_elf(file.bytes());
-  }
-  put_text(slot->entry.build_id, cold.build_id);
-  if (cold.status == ColdStatus::Ok) {
-    put_text(slot->entry.id, cold.cold.id);
-    put_text(slot->entry.version, cold.cold.version);
-    slot->entry.flags = cold.cold.flags;
-  }
-  const auto known = in_use(runtime);
-  if (auto refused = check_identity(boarded->known.identity, known)) return refused;
-  if (auto refused = check_cold(cold, host)) return refused;
-  if (auto refused = check_duplicate(cold, known)) return refused;
-  slot->entry.abi = *common_abi(host.abi_min, host.abi_max, cold.cold.abi_min, cold.cold.abi_max);
-  boarded->known = {candidate.path, cold.cold.id, cold.build_id, boarded->known.identity};
-  OpenedLibrary opened;
-  const bool keep_mapped = (cold.cold.flags & TN_COLD_UNLOADABLE) == 0;
-  if (auto refused = open_library(candidate.path, keep_mapped, &opened)) return refused;
-  boarded->mapping = opened.handle;
-  return start(runtime, slot, boarded, opened.query, slot->entry.abi);
+// What a probe's result depends on. One line.
+std::string probe_key(const Runtime& runtime, const Candidate& candidate, const MappedFile& file, const std::string& build_id, const BoardingRules& rules) {
+  const auto program = identity_of(rules.probe_program);
+  std::string key = "build " + build_id + " size " + std::to_string(file.facts().size_bytes) + " time " + std::to_string(file.facts().modified_ns);
+  key += " inode " + std::to_string(file.identity().device) + ":" + std::to_string(file.identity().inode) + " path " + candidate.path;
+  key += " probe " + std::to_string(program ? program->inode : 0) + " abi " + abi_text(TN_ABI_CURRENT) + " user " + std::to_string(rules.owner.user);
+  return key + " machine " + short_hash(driver_fingerprint()) + " config " + short_hash(runtime.config_text("loader."));
 }
+
+// One file's way. What is learnt on the way goes into the slot's entry.
+class FileBoarding {
+ public:
+  FileBoarding(Runtime& runtime, PluginSlot* slot, const Candidate& candidate, const BoardingRules& rules)
+      : runtime_(runtime), slot_(slot), candidate_(candidate), rules_(rules), trust_(rules.settings.trust) {}
+
+  std::optional<Verdict> run(const std::vector<KnownFile>& refused) {
+    if (candidate_.refused) return candidate_.refused;
+    if (auto bad = look()) return bad;
+    auto known = in_use(runtime_);
+    known.insert(known.end(), refused.begin(), refused.end());
+    if (auto bad = check_identity(file_.identity(), known)) return bad;
+    if (auto bad = check_cold(cold_, rules_.host)) return bad;
+    if (auto bad = check_duplicate(cold_, known)) return bad;
+    if (auto bad = weigh(check_allowed(cold_.cold.id, file_.bytes(), trust_))) return bad;
+    slot_->entry.abi = *common_abi(rules_.host.abi_min, rules_.host.abi_max, cold_.cold.abi_min, cold_.cold.abi_max);
+    if (auto bad = probe()) return bad;
+    return open();
+  }
+
+  const std::string& note() const { return note_; }
+  KnownFile known() const { return {candidate_.path, cold_.cold.id, cold_.build_id, file_.identity(), {}}; }
+
+ private:
+  // Opens the file, asks who could have changed it, reads its record.
+  std::optional<Verdict> look() {
+    if (auto bad = file_.open(candidate_.path)) return bad;
+    if (auto bad = weigh(check_owner(candidate_.path, file_.facts(), rules_.owner))) return bad;
+    if (trust_.mode == TN_TRUST_ENFORCE) {
+      if (auto bad = file_.seal()) return bad;
+    }
+    cold_ = read_cold(file_.bytes());
+    put_text(slot_->entry.build_id, cold_.build_id);
+    if (cold_.status != ColdStatus::Ok) return std::nullopt;  // check_cold says why
+    put_text(slot_->entry.id, cold_.cold.id);
+    put_text(slot_->entry.version, cold_.cold.version);
+    slot_->entry.flags = cold_.cold.flags;
+    return std::nullopt;
+  }
+
+  // Under "warn" a fault of trust is noted and the plugin goes on.
+  std::optional<Verdict> weigh(std::optional<Verdict> fault) {
+    if (!fault || trust_.mode != TN_TRUST_WARN) return fault;
+    add_note("used although " + std::string(code_name(fault->code)) + ": " + fault->cause);
+    return std::nullopt;
+  }
+
+  void add_note(const std::string& text) {
+    note_ += (note_.empty() ? "" : "; ") + text;
+    const std::string line = candidate_.path + ": " + text;
+    if (const kernel::Hooks::Use hooks(runtime_.hooks()); hooks->log != nullptr) hooks->log(hooks->ctx, TN_LOG_WARN, line.c_str(), static_cast<uint32_t>(line.size()));
+  }
+
+  // The descriptor that was checked is opened where something was promised about its content; the path otherwise, since a
+  // library opened by descriptor does not find what lies beside it, and debuggers do not find the library.
+  int descriptor() const { return trust_.wants_list() || trust_.mode == TN_TRUST_WARN ? file_.descriptor() : -1; }
+
+  std::optional<Verdict> probe() {
+    if (rules_.settings.probe == ProbeUse::Off) return std::nullopt;
+    const ProbeCache cache(rules_.settings.cache_folder);
+    const std::string key = probe_key(runtime_, candidate_, file_, cold_.build_id, rules_);
+    if (const auto known = cache.find(key)) {
+      if (known->code == 0) return std::nullopt;
+      return verdict(static_cast<Code>(known->code), known->cause, known->native_code);
+    }
+    const ProbeRun run = rules_.probe_program.empty() ? ProbeRun{ProbeEnd::NotRun, "tenon-probe is absent from the installation", {}, 0} : run_probe({rules_.probe_program, candidate_.path, descriptor(), rules_.settings.probe_timeout_ms, rules_.secure});
+    if (run.end == ProbeEnd::NotRun) {
+      if (rules_.settings.probe == ProbeUse::Require) return verdict(Code::ProbeFailed, run.cause, run.native_code);
+      add_note("used without a probe: " + run.cause);
+      return std::nullopt;
+    }
+    return remember(cache, key, run);
+  }
+
+  std::optional<Verdict> remember(const ProbeCache& cache, const std::string& key, const ProbeRun& run) {
+    ProbeRecord record{cold_.cold.id, 0, run.native_code, run.cause};
+    if (run.end == ProbeEnd::Safe) {
+      cache.keep(key, record);
+      return std::nullopt;
+    }
+    const Code code = run.end == ProbeEnd::TimedOut ? Code::ProbeTimeout : Code::CrashedInProbe;
+    record.code = static_cast<uint32_t>(code);
+    record.cause = run.cause + "; in quarantine until: tenon plugins --forget " + record.id;
+    const bool kept = cache.keep(key, record);
+    if (!run.output.empty()) add_note("it printed: " + run.output);
+    return verdict(code, kept ? record.cause : run.cause, run.native_code);
+  }
+
+  std::optional<Verdict> open() {
+    // Trying takes time: the path must still lead to what was judged.
+    if (descriptor() < 0 && identity_of(candidate_.path) != file_.identity()) return verdict(Code::Untrusted, candidate_.path + " was replaced while it was looked at");
+    auto boarded = std::make_shared<Boarded>();
+    boarded->known = known();
+    OpenedLibrary opened;
+    const bool keep_mapped = (cold_.cold.flags & TN_COLD_UNLOADABLE) == 0;
+    if (auto bad = open_library(candidate_.path, keep_mapped, &opened, descriptor())) return bad;
+    boarded->mapping = opened.handle;
+    return start(runtime_, slot_, boarded, opened.query, slot_->entry.abi);
+  }
+
+  Runtime& runtime_;
+  PluginSlot* slot_;
+  const Candidate& candidate_;
+  const BoardingRules& rules_;
+  const TrustPolicy& trust_;
+  MappedFile file_;
+  ColdResult cold_;
+  std::string note_;
+};
 
 }  // namespace
 
-PluginSlot* board_file(Runtime& runtime, const Candidate& candidate, const HostFacts& host) {
+PluginSlot* board_file(Runtime& runtime, const Candidate& candidate, const BoardingRules& rules, std::vector<KnownFile>* refused) {
   PluginSlot* slot = runtime.add_slot();
   put_text(slot->entry.path, candidate.path);
-  const auto refused = try_file(runtime, slot, candidate, host);
-  put_verdict(slot, refused ? *refused : verdict(Code::InUse));
-  if (refused) slot->library.reset();
+  FileBoarding boarding(runtime, slot, candidate, rules);
+  const auto bad = boarding.run(refused != nullptr ? *refused : std::vector<KnownFile>{});
+  Verdict v = bad ? *bad : verdict(Code::InUse);
+  if (!bad) v.cause = boarding.note();
+  put_verdict(slot, v);
+  if (!bad) return slot;
+  slot->library.reset();
+  if (refused != nullptr && v.stage >= Stage::Probe) {
+    refused->push_back(boarding.known());
+    refused->back().refused = code_name(v.code);
+  }
   return slot;
 }
 
@@ -128,7 +241,7 @@ tn_status unboard(Runtime& runtime, PluginSlot* slot, uint64_t timeout_ns, tn_di
   const bool unmapped = (slot->entry.flags & TN_COLD_UNLOADABLE) != 0;
   slot->table = nullptr;
   slot->library.reset();
-  put_verdict(slot, verdict(Code::Unloaded, linked || unmapped ? "" : "the file stays mapped: its record does not say that it can be unmapped"));
+  put_verdict(slot, verdict(Code::Unloaded, linked || unmapped ? "by tn_plugin_unload" : "by tn_plugin_unload; the file stays mapped, its record does not say that it can be unmapped"));
   return TN_OK;
 }
 
@@ -137,8 +250,11 @@ tn_status answer(const PluginSlot& slot, tn_diag* diag) {
   if (code == Code::InUse) return TN_OK;
   const char* slash = std::strrchr(slot.entry.path, '/');
   const char* name = slash != nullptr ? slash + 1 : slot.entry.id;
-  const tn_status status = kernel::fail(diag, status_of(code), kernel::id(kernel::kLoad, slot.entry.code), "%.40s: %s\nwhy: %.110s\ntry: %s", name,
-                                        code_title(code), slot.entry.cause, advice(code));
+  // The cause gets the room that is left, so that the advice is never cut.
+  const size_t others = std::min<size_t>(std::strlen(name), 40) + std::strlen(code_title(code)) + std::strlen(advice(code)) + std::strlen(": \nwhy: \ntry: ");
+  const int room = static_cast<int>(sizeof tn_diag{}.msg - 2 - std::min(others, sizeof tn_diag{}.msg - 2));
+  const tn_status status = kernel::fail(diag, status_of(code), kernel::id(kernel::kLoad, slot.entry.code), "%.40s: %s\nwhy: %.*s\ntry: %s", name,
+                                        code_title(code), room, slot.entry.cause, advice(code));
   if (diag != nullptr) diag->native_code = slot.entry.native_code;
   return status;
 }

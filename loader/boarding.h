@@ -1,7 +1,7 @@
 // loader/boarding.h - the whole way of one plugin into a runtime: every step, and the entry that keeps the verdict.
 //
-// Steps: find, (trust), dedupe, cold check, (probe), open, query, validate, start. A policy for trust or for trying
-// plugins in a child process is a step between those of board_file.
+// Steps: find, trust, dedupe, cold check, allow list, probe, open, query, validate, start. Everything before the probe runs no
+// instruction of the plugin.
 // Threads: the caller holds the runtime's plugin lock.
 #pragma once
 #include <string>
@@ -9,11 +9,23 @@
 #include "kernel/runtime.h"
 #include "loader/check.h"
 #include "loader/search.h"
+#include "loader/settings.h"
 
 namespace tenon::loader {
 
+// What files are judged by.
+struct BoardingRules {
+  HostFacts host;
+  OwnerRule owner;
+  LoaderSettings settings;
+  std::string probe_program;  // empty: there is none
+  bool secure = false;        // raised rights
+};
+
 // Looks at one candidate, takes it into use if all steps pass, and leaves its entry. Never fails: a bad plugin is a verdict.
-kernel::PluginSlot* board_file(kernel::Runtime& runtime, const Candidate& candidate, const HostFacts& host);
+// refused: files of this search whose code has run and that were refused; a second way to one of them is a duplicate. It is
+// added to. NULL for a file that somebody names: that one is tried again.
+kernel::PluginSlot* board_file(kernel::Runtime& runtime, const Candidate& candidate, const BoardingRules& rules, std::vector<KnownFile>* refused = nullptr);
 
 // A plugin linked into the process: no file, hence no record; the steps from query on.
 kernel::PluginSlot* board_linked(kernel::Runtime& runtime, const std::string& plugin_id, tn_plugin_query_fn query);

@@ -1,6 +1,7 @@
 // loader/boot.cpp - runtime.h: making and ending a runtime, and its plugins. The one place where kernel, ops, the linked
 // reference plugin and the plugin files meet.
 #include <tenon/ops.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include "kernel/status.h"
 #include "loader/boarding.h"
 #include "loader/options.h"
+#include "loader/probe/cache.h"
 #include "ops/op.h"
 #include "ops/reference/plugin.h"
 
@@ -18,8 +20,6 @@ using namespace tenon::kernel;
 using namespace tenon::loader;
 
 namespace {
-
-constexpr char kAllowKey[] = "loader.allow";  // kept with the runtime, so that plugins added later are judged alike
 
 tn_status define_core_ops(Runtime& runtime, tn_diag* diag) {
   runtime.set_op_roles(TN_OPID_ADD, TN_OPID_COPY);
@@ -29,38 +29,49 @@ tn_status define_core_ops(Runtime& runtime, tn_diag* diag) {
   return TN_OK;
 }
 
-tn_status configure(Runtime& runtime, const BootOptions& options, bool secure, tn_diag* diag) {
+// Settings are kept with the runtime as text, so that plugins added later are judged alike.
+tn_status configure(Runtime& runtime, const BootOptions& options, const Environment& env, tn_diag* diag) {
   std::map<std::string, std::string> config;
-  const char* text = secure ? nullptr : std::getenv("TENON_CONFIG");
+  const char* text = env.secure ? nullptr : std::getenv("TENON_CONFIG");
   if (text != nullptr) {
     if (tn_status s = parse_config(text, &config, diag)) return s;
   }
+  if (tn_status s = check_loader_keys(config, diag)) return s;
+  if (options.trust != TN_TRUST_OFF) config["loader.trust"] = options.trust == TN_TRUST_WARN ? "warn" : "enforce";
+  std::string allow;
+  for (const std::string& entry : options.allow) allow += (allow.empty() ? "" : ",") + entry;
+  if (!allow.empty()) config["loader.allow"] = allow;
+  if (!options.cache_dir.empty()) config["loader.cache"] = options.cache_dir;
   for (const auto& [key, value] : config) runtime.set_config(key, value);
-  std::string allowed;
-  for (const std::string& plugin : options.allowed_ids) allowed += plugin + '\n';
-  if (!allowed.empty()) runtime.set_config(kAllowKey, allowed);
   return TN_OK;
 }
 
-HostFacts facts_of(const Runtime& runtime) {
-  HostFacts host = host_facts();
-  const char* allowed = runtime.config(kAllowKey);
-  for (std::string rest = allowed != nullptr ? allowed : ""; !rest.empty(); rest.erase(0, rest.find('\n') + 1)) {
-    host.allowed_ids.push_back(rest.substr(0, rest.find('\n')));
+tn_status rules_of(const Runtime& runtime, const Environment& env, BoardingRules* out, tn_diag* diag) {
+  out->host = host_facts();
+  out->owner = {geteuid(), env.library_folder};
+  out->secure = env.secure;
+  // As installed, or else as built.
+  for (const char* place : {TENON_PROBE_FROM_LIBRARY, "../libexec/tenon/tenon-probe"}) {
+    if (env.library_folder.empty() || !out->probe_program.empty()) continue;
+    const std::string program = env.library_folder + "/" + place;
+    if (identity_of(program)) out->probe_program = program;
   }
-  return host;
+  return read_settings([&](const char* key) { return runtime.config(key); }, env, &out->settings, diag);
 }
 
 tn_status boot(Runtime& runtime, const BootOptions& options, tn_diag* diag) {
   const Environment env = environment();
-  if (tn_status s = configure(runtime, options, env.secure, diag)) return s;
+  if (tn_status s = configure(runtime, options, env, diag)) return s;
+  BoardingRules rules;
+  if (tn_status s = rules_of(runtime, env, &rules, diag)) return s;
   if (tn_status s = define_core_ops(runtime, diag)) return s;
   std::lock_guard lock(runtime.plugin_lock());
   if (tn_status s = answer(*board_linked(runtime, TN_REFERENCE_ID, tn_reference_query), diag)) return s;
   if (!options.search) return TN_OK;
-  const HostFacts host = facts_of(runtime);
+  if (!rules.settings.forget.empty()) ProbeCache(rules.settings.cache_folder).forget(rules.settings.forget);
+  std::vector<KnownFile> refused;
   for (const Candidate& candidate : find_candidates(options.folders ? *options.folders : standard_folders(env))) {
-    board_file(runtime, candidate, host);
+    board_file(runtime, candidate, rules, &refused);
   }
   return TN_OK;
 }
@@ -142,8 +153,10 @@ tn_status tn_plugin_link(tn_runtime* runtime, const char* plugin_id, tn_plugin_q
 tn_status tn_plugin_load(tn_runtime* runtime, const char* path, uint32_t* out_index, tn_diag* diag) {
   if (runtime == nullptr || path == nullptr) return missing(diag, "tn_plugin_load: runtime or path");
   return guarded(diag, [&]() -> tn_status {
+    BoardingRules rules;
+    if (tn_status s = rules_of(runtime->core, environment(), &rules, diag)) return s;
     std::lock_guard lock(runtime->core.plugin_lock());
-    const PluginSlot* slot = board_file(runtime->core, named_candidate(path), facts_of(runtime->core));
+    const PluginSlot* slot = board_file(runtime->core, named_candidate(path), rules);
     if (tn_status s = answer(*slot, diag)) return s;
     if (out_index != nullptr) *out_index = slot->entry.index;
     return TN_OK;

@@ -20,7 +20,7 @@ Code code_of(ColdStatus status) {
 
 HostFacts host_facts() {
   // 0.x promises nothing across minors, so the range is one version; from 1.0 on abi_min stays at the major's first.
-  return {host_target(), TN_ABI_CURRENT, TN_ABI_CURRENT, host_cpu_bits(), {}};
+  return {host_target(), TN_ABI_CURRENT, TN_ABI_CURRENT, host_cpu_bits()};
 }
 
 std::optional<uint32_t> common_abi(uint32_t host_min, uint32_t host_max, uint32_t plugin_min, uint32_t plugin_max) {
@@ -34,6 +34,11 @@ std::string abi_text(uint32_t abi) { return std::to_string(abi >> 16) + "." + st
 std::optional<Verdict> check_cold(const ColdResult& read, const HostFacts& host) {
   if (read.status != ColdStatus::Ok) return verdict(code_of(read.status), read.cause);
   const tn_cold& cold = read.cold;
+  // The file's own kind decides, whatever its record says.
+  if (read.kind != kHostFileKind) {
+    return verdict(Code::WrongTarget, std::string("a ") + file_kind_name(read.kind) + " library for " + cold.target + ", this host takes " +
+                                          file_kind_name(kHostFileKind) + " for " + host.target);
+  }
   if (host.target != cold.target) {
     return verdict(Code::WrongTarget, std::string("the plugin says ") + cold.target + ", this host is " + host.target);
   }
@@ -45,22 +50,20 @@ std::optional<Verdict> check_cold(const ColdResult& read, const HostFacts& host)
   if (missing != CpuBits{}) {
     return verdict(Code::CpuNeed, "needs " + cpu_bits_text(missing) + "; this processor and system offer " + cpu_bits_text(host.cpu));
   }
-  const auto& allowed = host.allowed_ids;
-  if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), cold.id) == allowed.end()) {
-    return verdict(Code::NotAllowed, std::string(cold.id) + " is not among the " + std::to_string(allowed.size()) + " allowed ids");
-  }
   return std::nullopt;
 }
 
 std::optional<Verdict> check_identity(const FileIdentity& identity, const std::vector<KnownFile>& known) {
   for (const KnownFile& other : known) {
-    if (other.identity == identity) return verdict(Code::DuplicateOf, "the same file as " + other.path);
+    if (!(other.identity == identity)) continue;
+    return verdict(Code::DuplicateOf, "the same file as " + other.path + (other.refused.empty() ? "" : ", which was refused: " + other.refused));
   }
   return std::nullopt;
 }
 
 std::optional<Verdict> check_duplicate(const ColdResult& read, const std::vector<KnownFile>& known) {
   for (const KnownFile& other : known) {
+    if (!other.refused.empty()) continue;  // a copy elsewhere may find what the first one missed
     if (!read.build_id.empty() && other.build_id == read.build_id) {
       return verdict(Code::DuplicateOf, "a copy of " + other.path + ", build id " + read.build_id);
     }

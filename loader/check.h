@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "loader/cold/elf.h"
+#include "loader/cold/read.h"
 #include "loader/cpu_features.h"
 #include "loader/file.h"
 #include "loader/verdict.h"
@@ -19,7 +19,6 @@ struct HostFacts {
   std::string target;                    // "x86_64-linux-gnu"
   uint32_t abi_min = 0, abi_max = 0;     // TN_ABI versions this host speaks
   CpuBits cpu{};
-  std::vector<std::string> allowed_ids;  // empty = every id
 };
 HostFacts host_facts();
 
@@ -27,14 +26,15 @@ HostFacts host_facts();
 std::optional<uint32_t> common_abi(uint32_t host_min, uint32_t host_max, uint32_t plugin_min, uint32_t plugin_max);
 std::string abi_text(uint32_t abi);  // "1.2"
 
-// Nothing when the record fits this host; else bad-elf, wrong-target, not-a-plugin, bad-record, abi-range, cpu-need or
-// not-allowed.
+// Nothing when the record fits this host; else bad-elf, wrong-target, not-a-plugin, bad-record, abi-range or
+// cpu-need.
 std::optional<Verdict> check_cold(const ColdResult&, const HostFacts&);
 
-// A file that is in use.
+// A file that is in use, or (refused not empty) one that was refused in this same search after its code had run.
 struct KnownFile {
   std::string path, id, build_id;
   FileIdentity identity;
+  std::string refused = {};
 };
 // duplicate-of when `known` has the same file (also by another link), a byte copy (build id), or the same plugin id.
 std::optional<Verdict> check_identity(const FileIdentity&, const std::vector<KnownFile>& known);

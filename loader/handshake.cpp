@@ -68,7 +68,8 @@ std::optional<Verdict> validate_table(const tn_plugin* given, uint32_t abi, tn_p
     return verdict(Code::BadTable, "table size " + std::to_string(size) + ", at least " + std::to_string(kLeastSize) + " wanted");
   }
   *out = tn_plugin{};
-  std::memcpy(static_cast<void*>(out), given, std::min<size_t>(size, sizeof *out));
+  // An entry that the size cuts in two is not there: half a pointer must not be called.
+  std::memcpy(static_cast<void*>(out), given, std::min<size_t>(size / sizeof(void*) * sizeof(void*), sizeof *out));
   out->size = sizeof *out;
   if (out->abi != abi) {
     return verdict(Code::BadTable, "the table says ABI " + abi_text(out->abi) + ", asked for was " + abi_text(abi));

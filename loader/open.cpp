@@ -3,6 +3,7 @@
 #include "loader/open.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <boost/dll/shared_library.hpp>
 #include <system_error>
@@ -29,15 +30,30 @@ Verdict verdict_of_linker_text(const std::string& path, const std::string& text)
   return verdict(absent && !text.starts_with(path) ? Code::MissingDependency : Code::OpenFailed, text);
 }
 
-std::optional<Verdict> open_library(const std::string& path, bool keep_mapped, OpenedLibrary* out) {
+std::string descriptor_path(int descriptor) {
+  struct stat info {};
+  fstat(descriptor, &info);
+  // The file's number in the spelling: "fd/../" is a one, "./" a zero.
+  std::string path = "/proc/self/";
+  for (const uint64_t number : {static_cast<uint64_t>(info.st_dev), static_cast<uint64_t>(info.st_ino)}) {
+    for (uint64_t rest = number; rest != 0; rest >>= 1) path += (rest & 1) != 0 ? "fd/../" : "./";
+    path += "/";  // where one number ends
+  }
+  return path + "fd/" + std::to_string(descriptor);
+}
+
+std::optional<Verdict> open_library(const std::string& path, bool keep_mapped, OpenedLibrary* out, int descriptor) {
   auto mode = boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local;
   if (keep_mapped) mode |= static_cast<boost::dll::load_mode::type>(RTLD_NODELETE);  // Boost has no name for it, and passes it on
+  const std::string name = descriptor >= 0 ? descriptor_path(descriptor) : path;
   kernel::FpEnvGuard keep;
   auto library = std::make_shared<boost::dll::shared_library>();
   try {
-    library->load(path, mode);
+    library->load(name, mode);
   } catch (const std::exception& failure) {
-    return verdict_of_linker_text(path, linker_text(failure.what()));
+    std::string text = linker_text(failure.what());
+    if (const size_t at = text.find(name); at != std::string::npos) text.replace(at, name.size(), path);
+    return verdict_of_linker_text(path, text);
   } catch (...) {
     return verdict(Code::OpenFailed, "a constructor of the library threw an exception");
   }

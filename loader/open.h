@@ -20,7 +20,13 @@ struct OpenedLibrary {
 
 // Nothing on success; else missing-dependency, open-failed or no-symbol, the dynamic linker's own words in the cause.
 // keep_mapped: the library stays in the process even after its last owner is gone (it cannot be unmapped safely).
-std::optional<Verdict> open_library(const std::string& path, bool keep_mapped, OpenedLibrary* out);
+// descriptor >= 0: this very file is opened whatever the path leads to by now; libraries beside it ($ORIGIN) are not found
+// then. It may be closed afterwards.
+std::optional<Verdict> open_library(const std::string& path, bool keep_mapped, OpenedLibrary* out, int descriptor = -1);
+
+// A name under /proc for the file behind the descriptor, and for no other file that is mapped meanwhile: the dynamic linker
+// takes two libraries of one name for the same, and descriptor numbers come again.
+std::string descriptor_path(int descriptor);
 
 // The verdict behind a message of the dynamic linker about `path`.
 Verdict verdict_of_linker_text(const std::string& path, const std::string& text);

@@ -23,11 +23,11 @@ tn_status read_allowed(const tn_runtime_options& o, BootOptions* out, tn_diag* d
     return fail(diag, TN_E_ARG, id(kernel::kAbi, 7), "tn_runtime_create: allow is NULL\nwhy: n_allow is %u\ntry: pass the ids, or set n_allow to 0", o.n_allow);
   }
   for (uint32_t i = 0; i < o.n_allow; ++i) {
-    const std::string entry = o.allow[i];
-    if (entry.starts_with("sha256:")) {
-      return fail(diag, TN_E_UNSUPPORTED, id(kernel::kLoad, 40), "tn_runtime_create: checksums cannot be enforced\nwhy: allow[%u] is %.30s..., this build compares ids only\ntry: name allowed plugins by id", i, entry.c_str());
+    const std::string entry = o.allow[i] != nullptr ? o.allow[i] : "";
+    if (entry.empty() || entry.find(',') != std::string::npos) {
+      return fail(diag, TN_E_ARG, id(kernel::kLoad, 44), "an entry of the allow list is malformed\nwhy: allow[%u] is \"%.40s\", a plugin id or sha256:... is wanted\ntry: one entry for each plugin", i, entry.c_str());
     }
-    out->allowed_ids.push_back(entry);
+    out->allow.push_back(entry);
   }
   return TN_OK;
 }
@@ -39,7 +39,7 @@ tn_status read_folders(const tn_runtime_options& o, BootOptions* out, tn_diag* d
   }
   out->folders.emplace();
   for (uint32_t i = 0; i < o.n_paths; ++i) {
-    if (o.paths[i] != nullptr && *o.paths[i] != '\0') out->folders->push_back({o.paths[i], true});
+    if (o.paths[i] != nullptr && *o.paths[i] != '\0') out->folders->push_back({o.paths[i], true, {}});
   }
   return TN_OK;
 }
@@ -65,12 +65,17 @@ tn_status read_options(const tn_runtime_options* options, BootOptions* out, tn_d
   tn_runtime_options o{};
   std::copy_n(reinterpret_cast<const char*>(options), std::min<size_t>(options->size, sizeof o), reinterpret_cast<char*>(&o));
   if (tn_status s = check_extensions(o.next, "tn_runtime_create", diag)) return s;
-  if (o.trust != TN_TRUST_OFF) {
-    return fail(diag, TN_E_UNSUPPORTED, id(kernel::kLoad, 40), "tn_runtime_create: the trust policy cannot be enforced\nwhy: trust = %u, this build has %d\ntry: set trust to TN_TRUST_OFF", o.trust, TN_TRUST_OFF);
+  if (o.trust > TN_TRUST_ENFORCE) {
+    return fail(diag, TN_E_UNSUPPORTED, id(kernel::kLoad, 40), "tn_runtime_create: unknown trust policy\nwhy: trust = %u, known are 0..%d\ntry: pass a TN_TRUST_* value", o.trust, TN_TRUST_ENFORCE);
+  }
+  if (o.cache_dir != nullptr && *o.cache_dir != '\0' && *o.cache_dir != '/') {
+    return fail(diag, TN_E_ARG, id(kernel::kLoad, 45), "tn_runtime_create: cache_dir is relative\nwhy: \"%.60s\" would follow the current directory\ntry: pass the full path", o.cache_dir);
   }
   if (o.policy > TN_POLICY_NO_EXPAND) {
     return fail(diag, TN_E_ARG, id(kernel::kAbi, 7), "tn_runtime_create: unknown policy\nwhy: policy = %u, known are 0..%d\ntry: pass a TN_POLICY_* value", o.policy, TN_POLICY_NO_EXPAND);
   }
+  out->trust = o.trust;
+  if (o.cache_dir != nullptr) out->cache_dir = o.cache_dir;
   out->search = (o.flags & TN_RT_NO_SEARCH) == 0;
   if (tn_status s = read_allowed(o, out, diag)) return s;
   return read_folders(o, out, diag);

@@ -15,7 +15,9 @@ namespace tenon::loader {
 struct BootOptions {
   bool search = true;                          // false: TN_RT_NO_SEARCH
   std::optional<std::vector<Folder>> folders;  // given by the caller: they replace the standard ones
-  std::vector<std::string> allowed_ids;        // empty = every plugin
+  std::vector<std::string> allow;              // ids and sha256:...; empty = the setting's
+  uint32_t trust = 0;                          // TN_TRUST_*; off = the setting's
+  std::string cache_dir;                       // empty = the setting's
 };
 tn_status read_options(const tn_runtime_options* options, BootOptions* out, tn_diag* diag);
 

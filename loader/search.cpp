@@ -55,6 +55,7 @@ std::vector<Candidate> list_folder(const fs::path& folder) {
 }
 
 std::vector<Candidate> look_at(const Folder& folder) {
+  if (!folder.fault.empty()) return {{folder.path, verdict(Code::RelativePath, folder.fault)}};
   std::error_code error;
   const fs::path real = fs::canonical(folder.path, error);
   if (error) {
@@ -73,16 +74,22 @@ Environment environment() {
   env.secure = getauxval(AT_SECURE) != 0;
   env.plugin_path = variable("TENON_PLUGIN_PATH");
   env.data_home = variable("XDG_DATA_HOME");
+  env.cache_home = variable("XDG_CACHE_HOME");
   env.home = variable("HOME");
   return env;
 }
 
-std::vector<Folder> split_path_list(const std::string& list) {
+std::vector<Folder> split_path_list(const std::string& list, const std::string& variable) {
   std::vector<Folder> folders;
+  size_t number = 0;
   for (size_t begin = 0; begin <= list.size();) {
     const size_t end = std::min(list.find(':', begin), list.size());
-    // An empty entry would mean the current directory to other programs.
-    if (end > begin) folders.push_back({list.substr(begin, end - begin), true});
+    Folder folder{list.substr(begin, end - begin), true, {}};
+    ++number;
+    // An empty entry means the current directory to other programs.
+    const char* fault = folder.path.empty() ? "empty" : folder.path[0] != '/' ? "relative" : nullptr;
+    if (fault != nullptr) folder.fault = "entry " + std::to_string(number) + " of " + variable + " is " + fault + ": it would follow the current directory";
+    folders.push_back(std::move(folder));
     begin = end + 1;
   }
   return folders;
@@ -90,17 +97,17 @@ std::vector<Folder> split_path_list(const std::string& list) {
 
 std::vector<Folder> standard_folders(const Environment& env) {
   std::vector<Folder> folders;
-  if (!env.library_folder.empty()) folders.push_back({env.library_folder + "/tenon/plugins"});
+  if (!env.library_folder.empty()) folders.push_back({env.library_folder + "/tenon/plugins", false, {}});
   if (!env.secure && env.plugin_path) {
-    for (Folder& folder : split_path_list(*env.plugin_path)) folders.push_back(std::move(folder));
+    for (Folder& folder : split_path_list(*env.plugin_path, "TENON_PLUGIN_PATH")) folders.push_back(std::move(folder));
   }
-  folders.push_back({env.etc});
+  folders.push_back({env.etc, false, {}});
   // The specification of XDG_DATA_HOME says that a relative value is to be ignored.
   if (env.secure) return folders;
   if (env.data_home && env.data_home->starts_with('/')) {
-    folders.push_back({*env.data_home + "/tenon/plugins"});
+    folders.push_back({*env.data_home + "/tenon/plugins", false, {}});
   } else if (env.home && env.home->starts_with('/')) {
-    folders.push_back({*env.home + "/.local/share/tenon/plugins"});
+    folders.push_back({*env.home + "/.local/share/tenon/plugins", false, {}});
   }
   return folders;
 }

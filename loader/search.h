@@ -2,8 +2,9 @@
 //
 // Folders: those the caller names, or else <folder of libtenon.so>/tenon/plugins, TENON_PLUGIN_PATH (colon-separated),
 // /etc/tenon/plugins.d, $XDG_DATA_HOME/tenon/plugins (default ~/.local/share). A program that runs with raised rights
-// (AT_SECURE) ignores both variables. The current directory is never searched; empty entries are skipped. A folder or file
-// reached twice by different spellings is looked at once. In a folder, files named libtenon_backend_*.so in bytewise order.
+// (AT_SECURE) ignores both variables. The current directory is never searched: relative and empty entries of
+// TENON_PLUGIN_PATH are a verdict and nothing else. A folder or file reached twice by different spellings is looked at once.
+// In a folder, files named libtenon_backend_*.so in bytewise order.
 #pragma once
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@ struct Environment {
   std::string library_folder;              // where libtenon.so lies; empty if unknown
   std::optional<std::string> plugin_path;  // TENON_PLUGIN_PATH
   std::optional<std::string> data_home;    // XDG_DATA_HOME
+  std::optional<std::string> cache_home;   // XDG_CACHE_HOME
   std::optional<std::string> home;         // HOME
   std::string etc = "/etc/tenon/plugins.d";
   bool secure = false;                     // AT_SECURE: raised rights
@@ -27,13 +29,15 @@ Environment environment();
 struct Folder {
   std::string path;
   bool asked_for = false;  // named by the caller or a variable: its absence is worth a verdict
+  std::string fault;       // why it must not be looked at: the entry is relative or empty
 };
 std::vector<Folder> standard_folders(const Environment&);
-std::vector<Folder> split_path_list(const std::string& list);  // "a:b::c" -> a, b, c
+// "/a:b::/c" -> /a, b (with a fault), an empty one (with a fault), /c. `variable` is named in the faults.
+std::vector<Folder> split_path_list(const std::string& list, const std::string& variable);
 
 struct Candidate {
   std::string path;                // absolute and canonical where the file exists
-  std::optional<Verdict> refused;  // set when the place itself is at fault: not-found, unreadable
+  std::optional<Verdict> refused;  // set when the place itself is at fault: not-found, unreadable, relative-path
 };
 // One candidate per distinct file path, in search order. An entry of `folders` may also be a file.
 std::vector<Candidate> find_candidates(const std::vector<Folder>& folders);

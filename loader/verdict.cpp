@@ -44,13 +44,15 @@ tn_status status_of(Code code) {
   switch (code) {
     case Code::InUse: return TN_OK;
     case Code::NotFound: return TN_E_NOT_FOUND;
-    case Code::Unreadable: case Code::Untrusted: case Code::NotAllowed: return TN_E_DENIED;
+    case Code::Unreadable: case Code::NotAllowed: return TN_E_DENIED;
     case Code::AbiRange: case Code::BadTable: case Code::QueryRefused: case Code::BadRecord: return TN_E_ABI;
     case Code::CpuNeed: case Code::MissingDependency: case Code::OpenUnavailable: case Code::WrongTarget: return TN_E_UNAVAILABLE;
     case Code::DuplicateOf: return TN_E_EXISTS;
     case Code::OpenError: case Code::CrashedInProbe: return TN_E_FAILED;
     case Code::ProbeTimeout: return TN_E_TIMEOUT;
     case Code::Unloaded: return TN_E_STATE;
+    case Code::RelativePath: return TN_E_ARG;
+    case Code::ProbeFailed: return TN_E_UNAVAILABLE;
     default: return TN_E_IO;
   }
 }
@@ -66,8 +68,11 @@ const char* advice(Code code) {
     case Code::MissingDependency: return "install the library named above";
     case Code::OpenFailed: return "run ldd -r on the file and install what it misses";
     case Code::DuplicateOf: return "remove one of the two files";
-    case Code::Untrusted: return "make the file and its folders writable by their owner alone";
-    case Code::NotAllowed: return "add the plugin's id to the allow list";
+    case Code::Untrusted: return "make it writable by its owner alone";
+    case Code::NotAllowed: return "add the plugin's id or checksum to the allow list";
+    case Code::CrashedInProbe: case Code::ProbeTimeout: return "update it or its driver; `tenon plugins --forget ID` tries it again";
+    case Code::ProbeFailed: return "repair the installation, or set loader.probe=on";
+    case Code::RelativePath: return "write the folder with its full path, or take the entry out";
     case Code::OpenUnavailable: return "install the driver named above, or run on another device";
     case Code::NotFound: return "correct the path";
     case Code::Unloaded: return "load it again";

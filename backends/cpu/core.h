@@ -160,6 +160,8 @@ void add_reduce_rows(Rows&);
 void add_copy_rows(Rows&);
 void add_matmul_rows(Rows&);
 void add_amx_rows(Rows&);
+void add_packed_rows(Rows&);
+void add_amx_packed_rows(Rows&);
 void add_norm_rows(Rows&);
 void add_index_rows(Rows&);
 void add_pool_rows(Rows&);

@@ -32,6 +32,8 @@ tn_status open(const tn_host* host, tn_instance** out, tn_diag* diag) {
     add_norm_rows(pack->rows);
     add_index_rows(pack->rows);
     add_amx_rows(pack->rows);
+    add_packed_rows(pack->rows);
+    add_amx_packed_rows(pack->rows);
     add_pool_rows(pack->rows);
     add_batch_norm_rows(pack->rows);
     add_conv_rows(pack->rows);

@@ -75,6 +75,7 @@ std::string recipe_key(const tn_op& op) {
     const tn_type& t = op.type[i];
     append(key, t.dtype);
     append(key, t.rank);
+    append(key, t.layout);
     key.append(reinterpret_cast<const char*>(t.dim), t.rank * sizeof t.dim[0]);
     key.append(reinterpret_cast<const char*>(t.stride), t.rank * sizeof t.stride[0]);
   }

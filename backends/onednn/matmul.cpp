@@ -131,6 +131,7 @@ tn_status check_bias(const tn_type& t, int64_t n, uint32_t dtype, tn_diag* diag)
 
 tn_status finish_problem(const tn_instance& self, const tn_op& op, Problem& p, tn_diag* diag) {
   if (tn_status s = check_dtypes(self, op, p, diag); s < 0) return s;
+  if (tn_status s = check_depth(p.a.dtype, p.k, diag); s < 0) return s;
   fold_batch_into_rows(p);
   if (tn_status s = check_matrix(p.a, p, p.m, p.k, diag); s < 0) return s;
   if (tn_status s = check_matrix(p.b, p, p.k, p.n, diag); s < 0) return s;

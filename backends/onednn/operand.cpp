@@ -112,6 +112,12 @@ dnnl::memory::data_type to_dnnl(uint32_t dtype) {
   }
 }
 
+tn_status check_depth(uint32_t dtype, int64_t k, tn_diag* diag) {
+  if (dtype == TN_F32 || dnnl::get_effective_cpu_isa() != dnnl::cpu_isa::avx512_core_amx) return TN_OK;
+  const int64_t block = dtype == TN_BF16 ? 32 : 64, group = dtype == TN_BF16 ? 2 : 4;
+  return k % block > block - group ? refuse(diag, "oneDNN's tile product is broken for some shapes of this depth, %lld", k) : TN_OK;
+}
+
 tn_status check_common(const tn_op& op, tn_diag* diag) {
   for (uint32_t i = 0; i < static_cast<uint32_t>(op.n_in + op.n_out); ++i) {
     const tn_type& t = op.type[i];

@@ -11,6 +11,7 @@
 #include "backends/onednn/conv2d.h"
 #include "backends/onednn/instance.h"
 #include "backends/onednn/matmul.h"
+#include "backends/onednn/matmul_packed.h"
 #include "backends/onednn/norm.h"
 #include "backends/onednn/operand.h"
 #include "backends/onednn/pool2d.h"
@@ -33,6 +34,8 @@ constexpr tn_constraint ranks(uint16_t operand, int64_t lo, int64_t hi) {
 constexpr tn_constraint kMatmulNeeds[] = {on_cpu(), types(0, kFloat | bit(TN_U8) | bit(TN_I8)),
                                           types(1, kFloat | bit(TN_I8)), ranks(0, 2, TN_MAX_RANK),
                                           ranks(1, 2, TN_MAX_RANK)};
+template <uint64_t a, uint64_t b>
+constexpr tn_constraint kStoredNeeds[] = {on_cpu(), types(0, bit(a)), types(1, bit(b)), ranks(0, 2, TN_MAX_RANK), ranks(1, 2, 2)};
 constexpr tn_constraint kLinearNeeds[] = {on_cpu(), types(0, kFloat), types(1, kFloat), ranks(0, 1, TN_MAX_RANK - 2)};
 constexpr tn_constraint kConvNeeds[] = {on_cpu(), types(0, kFloat), types(1, kFloat), ranks(0, 4, 4), ranks(1, 4, 4)};
 constexpr tn_constraint kPoolNeeds[] = {on_cpu(), types(0, kFloat), ranks(0, 4, 4)};
@@ -47,8 +50,8 @@ tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, cons
 
 template <BuildFn build, uint32_t row, size_t n>
 constexpr tn_kernel_info kernel(const char* name, uint64_t op_id, const tn_constraint (&needs)[n], SupportsFn supports,
-                                uint32_t flags = TN_KERNEL_DETERMINISTIC) {
-  return {sizeof(tn_kernel_info), flags, nullptr, name, op_id, 1, 1, TN_TIER_NATIVE, needs, n, 0,
+                                uint32_t flags = TN_KERNEL_DETERMINISTIC, const tn_ext* next = nullptr) {
+  return {sizeof(tn_kernel_info), flags, next, name, op_id, 1, 1, TN_TIER_NATIVE, needs, n, 0,
           supports, prepare<build, row>, retire_plan};
 }
 
@@ -71,6 +74,12 @@ const tn_kernel_info kKernels[] = {
                                      batch_norm_grad_supports),
     kernel<batch_norm_infer_build, 10>("onednn.batch_norm_infer", TN_OPID_BATCH_NORM_INFER, kNormNeeds,
                                        batch_norm_infer_supports),
+    kernel<matmul_packed_build, 11>("onednn.matmul.f32_packed", TN_OPID_MATMUL, kStoredNeeds<TN_F32, TN_F32>, matmul_packed_supports,
+                                    TN_KERNEL_DETERMINISTIC, &kPackedF32.ext),
+    kernel<matmul_packed_build, 12>("onednn.matmul.bf16_packed", TN_OPID_MATMUL, kStoredNeeds<TN_BF16, TN_BF16>,
+                                    matmul_packed_supports, kFlushes, &kPackedBf16.ext),
+    kernel<matmul_packed_build, 13>("onednn.matmul.u8s8_packed", TN_OPID_MATMUL, kStoredNeeds<TN_U8, TN_I8>, matmul_packed_supports,
+                                    TN_KERNEL_DETERMINISTIC, &kPackedI8.ext),
 };
 
 // Rates of one thread, measured on processors of each class; only ratios between candidates matter.

@@ -26,15 +26,15 @@ tn_status spaces(tn_device* device, tn_space_info* out, uint32_t stride, uint32_
 
 tn_status alloc(tn_device* device, uint32_t space, uint64_t bytes, uint64_t align, tn_buffer* out, tn_diag* diag) {
   tn_instance* self = device->owner;
-  if (space != 0) return fail(diag, TN_E_ARG, reference::kErrNoSuchSpace, "alloc: no memory space %u\nwhy: sim devices have space 0 only\ntry: space 0", space);
+  if (space != 0) return fail(diag, TN_E_ARG, reference::kErrNoSuchSpace, "alloc: no memory space %u\nwhy: sim devices have space 0 only\ntry: use space 0", space);
   if ((align & (align - 1)) != 0)
-    return fail(diag, TN_E_ARG, reference::kErrAlignment, "alloc: alignment %llu\nwhy: it is not a power of two\ntry: 64", ull(align));
+    return fail(diag, TN_E_ARG, reference::kErrAlignment, "alloc: alignment %llu\nwhy: it is not a power of two\ntry: use 64", ull(align));
   const std::lock_guard lock(self->memory_mutex);
   const uint64_t used = self->used_bytes[device->index];
   void* p = nullptr;
   if (bytes > self->memory_bytes - used || posix_memalign(&p, std::max<uint64_t>(align, 64), std::max<uint64_t>(bytes, 64)) != 0)
     return fail(diag, TN_E_OOM, reference::kErrOutOfMemory,
-                "alloc: out of memory on sim:%u\nwhy: %llu bytes asked, %llu of %llu in use\ntry: a smaller batch, or raise sim.memory_bytes",
+                "alloc: out of memory on sim:%u\nwhy: %llu bytes asked, %llu of %llu in use\ntry: use a smaller batch, or raise sim.memory_bytes",
                 device->index, ull(bytes), ull(used), ull(self->memory_bytes));
   self->used_bytes[device->index] += bytes;
   const uint64_t handle = self->next_handle++;
@@ -69,7 +69,7 @@ tn_status locate(tn_instance* self, const tn_view& view, int64_t low, int64_t hi
     return fail(diag, TN_E_ARG, reference::kErrOutsideBuffer, "%s: not a buffer of sim\nwhy: handle %llu is unknown here\ntry: copy the data to the device first", what, ull(view.handle));
   const uint64_t size = it->second.bytes, before = low < 0 ? uint64_t{0} - static_cast<uint64_t>(low) : 0;
   if (view.offset > size || before > view.offset || static_cast<uint64_t>(high) > size - view.offset)
-    return fail(diag, TN_E_ARG, reference::kErrOutsideBuffer, "%s: outside its buffer\nwhy: offset %llu, bytes %lld..%lld around it, but the buffer has %llu\ntry: a view inside the buffer",
+    return fail(diag, TN_E_ARG, reference::kErrOutsideBuffer, "%s: outside its buffer\nwhy: offset %llu, bytes %lld..%lld around it, but the buffer has %llu\ntry: make the view inside the buffer",
                 what, ull(view.offset), static_cast<long long>(low), static_cast<long long>(high), ull(size));
   *out = it->second.data + view.offset;
   return TN_OK;

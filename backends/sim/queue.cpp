@@ -196,7 +196,7 @@ tn_status wait(tn_dev_queue* q, tn_dev_timeline* t, uint64_t value, uint64_t tim
     return TN_OK;
   }
   if (t->advanced.wait_for(lock, std::chrono::nanoseconds(timeout_ns), there)) return TN_OK;
-  return fail(diag, TN_E_TIMEOUT, reference::kErrTimeout, "wait: not reached in time\nwhy: the timeline stands at %llu after %llu ns, waiting for %llu\ntry: a longer timeout",
+  return fail(diag, TN_E_TIMEOUT, reference::kErrTimeout, "wait: not reached in time\nwhy: the timeline stands at %llu after %llu ns, waiting for %llu\ntry: wait longer, or find the work that never signals",
               ull(t->value), ull(timeout_ns), ull(value));
 }
 

@@ -100,6 +100,8 @@ Tensor rebuild(Node& n, uint32_t slot, Node* node, uint32_t output) {
 std::vector<Tensor> call_function(Node& n, const Tensor& gradient, bool create_graph) {
   Function& f = *n.extra->function;
   FunctionAccess::State& state = FunctionAccess::state(f);
+  // Values of the graph kept here after an error would hold the node that holds this function, and shift the next ones.
+  struct Clear { std::vector<Tensor>& v; ~Clear() { v.clear(); } } clear{state.current};
   for (size_t k = 0; k < state.items.size(); ++k) {
     const auto& item = state.items[k];
     if (item.kind == FunctionAccess::State::kInput) {
@@ -120,7 +122,6 @@ std::vector<Tensor> call_function(Node& n, const Tensor& gradient, bool create_g
       state.current.push_back(item.own);
     }
   }
-  struct Clear { std::vector<Tensor>& v; ~Clear() { v.clear(); } } clear{state.current};
   return f.backward(gradient);
 }
 

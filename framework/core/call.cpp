@@ -70,6 +70,14 @@ bool any_node(const Call& call) {
   return false;
 }
 
+// A call that fails after its kernel ran gives its results back; tensors that the caller gave stay the caller's.
+__attribute__((noinline, cold)) void give_back(const Call& call, tn_tensor** made, TensorImpl** out, uint64_t given) {
+  for (uint32_t j = 0; j < call.n_out; ++j) {
+    if (j < 64 && (given >> j & 1)) continue;
+    if (out[j] != nullptr) const Tensor drop = adopt(std::exchange(out[j], nullptr));
+    else if (made[j] != nullptr) tn_tensor_release(made[j]);
+  }
+}
 
 }  // namespace
 
@@ -99,13 +107,14 @@ void run(ThreadState& ts, Call& call, TensorImpl** out) {
   const bool recording = ts.grad_enabled && any_node(call);
   constexpr uint32_t kOuts = 8;
   tn_tensor* few[kOuts];
-  uint64_t writes_before[kOuts];  // in place: at most kOuts outputs
+  uint64_t writes_before[kOuts], given = 0;  // in place: at most kOuts outputs; given: bit per output that is the caller's
   std::vector<tn_tensor*> many(call.n_out > kOuts ? call.n_out : 0);
   tn_tensor** made = many.empty() ? few : many.data();
   for (uint32_t j = 0; j < call.n_out; ++j) made[j] = nullptr;
   for (uint32_t j = 0; call.in_place && j < call.n_out; ++j) {
     if (out[j] == nullptr) continue;
     made[j] = out[j]->handle;
+    given |= uint64_t{1} << j;
     if (!recording) continue;
     tn_tensor_info info{sizeof info};
     tn_tensor_inspect(made[j], &info);
@@ -125,9 +134,16 @@ void run(ThreadState& ts, Call& call, TensorImpl** out) {
     if (s != TN_OK) raise_call(call, diag, s);
   }
   for (uint32_t j = 0; j < call.n_out; ++j)
-    if (!call.in_place || out[j] == nullptr) out[j] = made[j] ? new_impl(ts, made[j], call.device) : nullptr;
-  if (call.view) out[0]->is_view = true;
-  if (__builtin_expect(recording, 0)) record(ts, call, op, attr, out, writes_before);
+    if (!call.in_place) out[j] = nullptr;
+  try {
+    for (uint32_t j = 0; j < call.n_out; ++j)
+      if (out[j] == nullptr && made[j] != nullptr) out[j] = new_impl(ts, made[j], call.device);
+    if (call.view) out[0]->is_view = true;
+    if (__builtin_expect(recording, 0)) record(ts, call, op, attr, out, writes_before);
+  } catch (...) {
+    give_back(call, made, out, given);
+    throw;
+  }
 }
 
 uint32_t intern(RuntimeState* rt, const tn_type& type, Where where) {

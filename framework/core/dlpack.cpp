@@ -49,6 +49,9 @@ struct Exported {
 template <class Managed>
 Managed* export_tensor(const Tensor& t, Where where) {
   require_defined(t, "to_dlpack", "t", where);
+  if (t.is_packed())
+    raise(TN_E_UNSUPPORTED, error::id(error::kOp, 130), where, "to_dlpack", "a packed tensor cannot be read, written, copied or viewed",
+          t.type_text() + ": only its own kernels know the order of its elements", "keep the tensor it was packed from, and export that");
   void* data = t.host_data();
   if (data == nullptr && t.numel() != 0)
     raise(TN_E_UNSUPPORTED, error::id(error::kDevice, 101), where, "to_dlpack", "the memory is not visible to the host",

@@ -33,14 +33,14 @@ uint32_t family_of(tn_status status) {
 // Takes "why: ...", "try: ..." and "where: ..." lines out of a message; what is left is the summary.
 void split(std::string_view msg, std::string& summary, std::string& where, std::string& why, std::string& advice) {
   std::string* target = &summary;
-  while (!msg.empty()) {
+  for (bool first = true; !msg.empty(); first = false) {
     const size_t end = msg.find('\n');
     std::string_view line = msg.substr(0, end);
     msg = end == std::string_view::npos ? std::string_view{} : msg.substr(end + 1);
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     const struct { std::string_view head; std::string* to; } heads[] = {{"where:", &where}, {"why:", &why}, {"try:", &advice}};
     for (const auto& h : heads) {
-      if (line.substr(0, h.head.size()) != h.head) continue;
+      if (first || line.substr(0, h.head.size()) != h.head) continue;  // the first line may be about the op `where`
       target = h.to;
       line.remove_prefix(h.head.size());
       line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));

@@ -70,6 +70,7 @@ Tensor argmin(const Tensor& x, int64_t axis, bool keepdims, Where where) {
 Tensor matmul(const Tensor& a, const Tensor& b, Where where) {
   require_defined(a, "matmul", "a", where);
   require_defined(b, "matmul", "b", where);
+  if (__builtin_expect(b.is_packed(), 0)) refuse_packed_gradient(a, b, where);
   const bool row = a.rank() == 1, column = b.rank() == 1;  // a vector is a row on the left, a column on the right
   if (!row && !column) return call(TN_OPID_MATMUL, {{&a, &b}}, where);
   Tensor y = matmul(row ? a.unsqueeze(0, where) : a, column ? b.unsqueeze(1, where) : b, where);

@@ -126,6 +126,7 @@ int64_t live_total(std::atomic<int64_t> ThreadState::*counter);
 [[noreturn]] void raise(tn_status status, uint32_t id, Where where, const char* op, const char* summary, std::string why, std::string advice);
 [[noreturn]] void raise(const tn_diag& diag, tn_status status, Where where, const char* op, const DeviceState* device);
 std::string format(const char* f, ...) __attribute__((format(printf, 1, 2)));
+void refuse_packed_gradient(const Tensor& a, const Tensor& b, Where where);  // b is packed
 void require_defined(const Tensor& t, const char* op, const char* operand, Where where);
 
 // ---- tensors

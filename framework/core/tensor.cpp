@@ -39,7 +39,11 @@ Device Tensor::device() const { return impl_ ? device_of(impl_->device) : Device
 bool Tensor::is_contiguous() const { return is_row_major(meta(impl_)); }
 tn_tensor* Tensor::handle() const { return impl_ ? impl_->handle : nullptr; }
 uint32_t Tensor::type_id() const { return impl_->type; }
-std::string Tensor::type_text() const { return impl_ ? text(meta(impl_)) : "undefined"; }
+std::string Tensor::type_text() const {
+  if (!impl_) return "undefined";
+  const char* layout = is_packed() ? tn_layout_name(impl_->device->runtime->handle, meta(impl_).layout) : nullptr;
+  return text(meta(impl_)) + (layout ? std::string(" packed as ") + layout : "");
+}
 
 uint64_t Tensor::version() const {
   tn_tensor_info info{sizeof info};

@@ -43,7 +43,7 @@ Linear::Linear(int64_t in, int64_t out, bool with_bias, Generator* generator)
 }
 Tensor Linear::forward(const Tensor& x) {
   check_size(x, 0, -1, in_, "Linear", "in",
-             x.defined() && x.rank() ? format("did you mean Linear(%lld, %lld)?", ll(x.dims().back()), ll(out_)) : "give x at least one axis");
+             x.defined() && x.rank() ? format("build it as Linear(%lld, %lld)", ll(x.dims().back()), ll(out_)) : "give x at least one axis");
   return linear(x, weight, bias);
 }
 

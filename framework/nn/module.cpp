@@ -97,7 +97,7 @@ std::string quoted(const std::vector<std::string>& names) {
   if (!r.unexpected.empty()) {
     why += (why.empty() ? "" : "; ") + format("%zu unexpected: ", r.unexpected.size()) + quoted(r.unexpected);
     const std::string guess = nearest_name(r.unexpected[0], r.missing.data(), r.missing.size());
-    if (!guess.empty()) advice = "rename " + r.unexpected[0] + ": did you mean " + guess + "?";
+    if (!guess.empty()) advice = "rename " + r.unexpected[0] + " to " + guess;
   }
   raise(TN_E_NOT_FOUND, error::id(error::kTrain, 3), where, "load_state_dict", "the state does not fit the model", why, advice);
 }

@@ -116,7 +116,7 @@ void explain_out_of_memory(const StepParts& p, int64_t samples, const std::strin
   const uint64_t other = use.held > parameters + optimizer ? use.held - parameters - optimizer : 0;
   const std::string limit = use.limit ? "limit " + mebibytes(use.limit) : "no limit set";
   throw Error(TN_E_OOM, error::id(error::kTrain, 17),
-              format("out of memory: a training step of %lld samples does not fit on %s", static_cast<long long>(samples), p.device.name()), Where{"", 0}, "fit",
+              format("out of memory: a training step of %lld samples does not fit on %s", static_cast<long long>(samples), p.device.name()), Where{"", 0}, "op fit",
               format("%s; held: parameters %s, optimizer %s, other %s; %s", limit.c_str(), mebibytes(parameters).c_str(), mebibytes(optimizer).c_str(),
                      mebibytes(other).c_str(), needs.c_str()),
               advice);

@@ -75,7 +75,7 @@ void Trainer::read_losses() {
   for (const StepLoss& s : read_)
     if (!std::isfinite(s.loss))
       raise(TN_E_FAILED, error::id(error::kTrain, 16), here(), "fit", "the loss is no longer a finite number",
-            format("loss %g at step %lld of %lld, learning rate %g", s.loss, static_cast<long long>(s.step),
+            format("loss %g at step %lld of %lld, learning rate %g", std::isnan(s.loss) ? NAN : s.loss, static_cast<long long>(s.step),
                    static_cast<long long>(total_steps()), parts_.optimizer.groups()[0].lr),
             "lower the learning rate, or set clip_norm");
 }

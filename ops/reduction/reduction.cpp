@@ -76,7 +76,7 @@ int64_t reduced_count(Emit& e, const tn_type& x, const std::vector<int64_t>& axe
   int64_t n = 1;
   for (int64_t a : axes) n = e.arithmetic()->calc(e.arithmetic()->ctx, TN_DIM_MUL, n, x.dim[a]);
   if (TN_IS_SYM(n))
-    e.fail(TN_E_UNSUPPORTED, error_id(kShape, 20), "a count of elements is not known yet\nwhy: the operand is %s\n"
+    e.fail(TN_E_UNSUPPORTED, error_id(kShape, 4), "a count of elements is not known yet\nwhy: the operand is %s\n"
            "try: expand this op with numbers for its symbols", type_text(x).c_str());
   return n;
 }

@@ -21,7 +21,7 @@ bool keepdims_of(const tn_op& op);
 tn_status reduction_infer(void* rule, const tn_op*, const tn_dims*, tn_type* out, tn_diag*);
 tn_status reduction_cost(void*, const tn_op*, tn_cost* out, tn_diag*);
 
-// Elements per result, for means. TN_E_UNSUPPORTED (TN-SHAPE-020) when a dim is still a symbol: the core then asks
+// Elements per result, for means. TN_E_UNSUPPORTED (TN-SHAPE-004) when a dim is still a symbol: the core then asks
 // again with numbers.
 int64_t reduced_count(Emit& e, const tn_type& x, const std::vector<int64_t>& axes);
 

@@ -59,13 +59,13 @@ tn_status cpu_devices(tn_instance*, tn_device_info* out, uint32_t stride, uint32
 }
 
 tn_status cpu_device_caps(tn_instance*, uint32_t index, tn_cap* out, uint32_t cap, uint32_t* out_n, tn_diag* diag) {
-  if (index != 0) return fail(diag, TN_E_NOT_FOUND, kErrNoSuchDevice, "caps: no device %u\nwhy: this plugin has 1 device, cpu:0\ntry: index 0", index);
+  if (index != 0) return fail(diag, TN_E_NOT_FOUND, kErrNoSuchDevice, "caps: no device %u\nwhy: this plugin has 1 device, cpu:0\ntry: use index 0", index);
   *out_n = cpu_caps(out, cap);
   return TN_OK;
 }
 
 tn_status cpu_device_open(tn_instance* self, uint32_t index, const tn_ext* options, tn_device** out, tn_diag* diag) {
-  if (index != 0) return fail(diag, TN_E_NOT_FOUND, kErrNoSuchDevice, "device_open: no device %u\nwhy: this plugin has 1 device, cpu:0\ntry: index 0", index);
+  if (index != 0) return fail(diag, TN_E_NOT_FOUND, kErrNoSuchDevice, "device_open: no device %u\nwhy: this plugin has 1 device, cpu:0\ntry: use index 0", index);
   for (const tn_ext* e = options; e != nullptr; e = e->next)
     if ((e->id & TN_EXT_CRITICAL) != 0)
       return fail(diag, TN_E_EXT, kErrConfig, "device_open: unknown critical option\nwhy: extension id %u is not known here\ntry: leave it out", e->id);
@@ -91,14 +91,14 @@ tn_status cpu_spaces(tn_device*, tn_space_info* out, uint32_t stride, uint32_t c
 }
 
 tn_status cpu_alloc(tn_device* device, uint32_t space, uint64_t bytes, uint64_t align, tn_buffer* out, tn_diag* diag) {
-  if (space != 0) return fail(diag, TN_E_ARG, kErrNoSuchSpace, "alloc: no memory space %u\nwhy: cpu devices have space 0 only\ntry: space 0", space);
+  if (space != 0) return fail(diag, TN_E_ARG, kErrNoSuchSpace, "alloc: no memory space %u\nwhy: cpu devices have space 0 only\ntry: use space 0", space);
   if ((align & (align - 1)) != 0)
-    return fail(diag, TN_E_ARG, kErrAlignment, "alloc: alignment %llu\nwhy: it is not a power of two\ntry: 64", static_cast<unsigned long long>(align));
+    return fail(diag, TN_E_ARG, kErrAlignment, "alloc: alignment %llu\nwhy: it is not a power of two\ntry: use 64", static_cast<unsigned long long>(align));
   const bool huge = bytes >= kHugeBytes;
   const uint64_t unit = std::max<uint64_t>(align, huge ? kHugeBytes : 64);
   void* p = nullptr;
   if (bytes > uint64_t{1} << 62 || posix_memalign(&p, unit, std::max<uint64_t>(bytes, 64)) != 0)
-    return fail(diag, TN_E_OOM, kErrOutOfMemory, "alloc: out of host memory\nwhy: %llu bytes asked, %llu of %llu free\ntry: a smaller batch, or release tensors",
+    return fail(diag, TN_E_OOM, kErrOutOfMemory, "alloc: out of host memory\nwhy: %llu bytes asked, %llu of %llu free\ntry: use a smaller batch, or release tensors",
                 static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(memory_free_bytes()),
                 static_cast<unsigned long long>(memory_total_bytes()));
   // Small pages cost three times as much to touch first. A refusal only means small pages.
@@ -115,7 +115,7 @@ void cpu_free(tn_device* device, const tn_buffer* buffer) {
 tn_status cpu_copy(tn_dev_queue*, const tn_view* dst, const tn_view* src, tn_diag* diag) {
   if (dst->bytes == 0) return TN_OK;
   if (dst->host == nullptr || src->host == nullptr)
-    return fail(diag, TN_E_ARG, kErrNoHostPointer, "copy: memory without a host address\nwhy: destination is %p, source is %p\ntry: buffers of this device or host memory", dst->host, src->host);
+    return fail(diag, TN_E_ARG, kErrNoHostPointer, "copy: memory without a host address\nwhy: destination is %p, source is %p\ntry: use buffers of this device, or host memory", dst->host, src->host);
   std::memmove(dst->host, src->host, dst->bytes);
   return TN_OK;
 }
@@ -167,7 +167,7 @@ tn_status cpu_wait(tn_dev_queue*, tn_dev_timeline* t, uint64_t value, uint64_t t
   }
   t->waiters.fetch_sub(1);
   if (done) return TN_OK;
-  return fail(diag, TN_E_TIMEOUT, kErrTimeout, "wait: not reached in time\nwhy: the timeline stands at %llu after %llu ns, waiting for %llu\ntry: a longer timeout",
+  return fail(diag, TN_E_TIMEOUT, kErrTimeout, "wait: not reached in time\nwhy: the timeline stands at %llu after %llu ns, waiting for %llu\ntry: wait longer, or find the work that never signals",
               static_cast<unsigned long long>(t->value.load()), static_cast<unsigned long long>(timeout_ns), static_cast<unsigned long long>(value));
 }
 

@@ -241,7 +241,7 @@ class Reduce final : public Prepared {
     if (is_arg_) spec_.across = false;  // an index is searched along its axis, whatever lies side by side
     tile_ = tile_fn(spec_.value_dtype, monoid);
     if (tile_ == nullptr)
-      return fail(diag, TN_E_UNSUPPORTED, kErrNotRunnable, "reduce: monoid %lld has no meaning over %s\nwhy: and, or take integers and bool\ntry: another monoid or a cast",
+      return fail(diag, TN_E_UNSUPPORTED, kErrNotRunnable, "reduce: monoid %lld has no meaning over %s\nwhy: and, or take integers and bool\ntry: use another monoid, or cast",
                   static_cast<long long>(monoid), dtype_name(spec_.value_dtype));
     if (is_arg_ && spec_.reduced.size == 0)
       return fail(diag, TN_E_SHAPE, kErrNotRunnable, "reduce: argmax or argmin over an empty axis\nwhy: the axis has 0 elements, there is no index to give\ntry: skip empty inputs");
@@ -304,7 +304,7 @@ class Reduce final : public Prepared {
     for (uint64_t i = 0; axes != nullptr && i < axes->len; ++i) {
       const int64_t axis = static_cast<const int64_t*>(axes->v.p)[i];
       if (axis < 0 || axis >= rank)
-        return fail(diag, TN_E_SHAPE, kErrNotRunnable, "reduce: axis %lld does not exist\nwhy: the input has rank %d\ntry: an axis in 0..%d",
+        return fail(diag, TN_E_SHAPE, kErrNotRunnable, "reduce: axis %lld does not exist\nwhy: the input has rank %d\ntry: name an axis in 0..%d",
                     static_cast<long long>(axis), rank, rank - 1);
       reduced[axis] = true;
     }

@@ -4,14 +4,20 @@
 namespace tenon::ops {
 namespace {
 
+std::string list_text(const std::vector<int64_t>& values) {
+  std::string text = "[";
+  for (size_t i = 0; i < values.size(); ++i) text += (i ? "," : "") + std::to_string(values[i]);
+  return text + "]";
+}
+
 tn_status infer(void*, const tn_op* op, const tn_dims*, tn_type* out, tn_diag* diag) {
   const tn_type& x = op->type[0];
   const std::vector<int64_t> perm = attr_ints(*op, TN_KEY_PERM);
   uint32_t seen = 0;
   for (int64_t axis : perm) seen |= axis >= 0 && axis < x.rank ? 1u << axis : 0;
   if (perm.size() != x.rank || seen != (1u << x.rank) - 1)
-    return fail(diag, TN_E_SHAPE, error_id(kShape, 14), "permute: perm is no order of the axes\nwhy: the operand is %s, perm has %zu "
-                "entries\ntry: name each axis from 0 to %d once", type_text(x).c_str(), perm.size(), x.rank - 1);
+    return fail(diag, TN_E_SHAPE, error_id(kShape, 14), "permute: perm is no order of the axes\nwhy: the operand is %s, perm is %s\n"
+                "try: name each axis from 0 to %d once", type_text(x).c_str(), list_text(perm).c_str(), x.rank - 1);
   tn_type t{};
   t.dtype = x.dtype;
   t.rank = x.rank;

@@ -1,6 +1,9 @@
 """devices, caps, plugins, doctor."""
+import json
 import os
+import pathlib
 import platform
+import tempfile
 import unittest
 
 from command import PLUGINS, Case, Installed, rows, tenon
@@ -17,6 +20,10 @@ class Devices(Case):
         self.assertGreater(cpu[0]["memory_bytes"], 1 << 20)
         self.assertIn("f32", cpu[0]["dtypes"])
 
+    def test_an_emulated_device_is_a_piece_of_the_cpu(self):
+        devices = {d["name"]: d for d in rows("devices")}
+        self.assertEqual(devices["sim:0"]["physical"], devices["cpu:0"]["physical"])
+
     def test_the_table_has_no_escapes_when_it_is_no_terminal(self):
         self.assertNotIn("\033", tenon("devices").stdout)
 
@@ -25,6 +32,32 @@ class Devices(Case):
         self.assertEqual(caps["cores"]["value"], len(os.sched_getaffinity(0)))
         self.assertEqual(caps["page_bytes"]["value"], os.sysconf("SC_PAGESIZE"))
         self.assertEqual(caps["architecture"]["value"], platform.machine())
+
+    def test_measured_rates_are_kept_and_shown_again(self):
+        with tempfile.TemporaryDirectory() as home:
+            env = {"XDG_CACHE_HOME": home}
+            self.assertNotIn("measured", {c["source"] for c in rows("caps", "cpu:0", env=env)})
+            measured = {c["key"]: c["value"] for c in rows("caps", "cpu:0", "--measure", env=env) if c["source"] == "measured"}
+            for key in ("bandwidth", "flops_f32", "matmul_f32", "launch_ns", "link_to_device", "link_to_host", "link_ns"):
+                self.assertGreater(measured[key], 0, key)
+            again = {c["key"]: c["value"] for c in rows("caps", "cpu:0", env=env) if c["source"] == "measured"}
+            self.assertEqual(again.keys(), measured.keys())
+            for key, value in measured.items():
+                self.assertAlmostEqual(again[key] / value, 1, places=5)
+
+    def test_a_damaged_file_of_rates_is_none(self):
+        with tempfile.TemporaryDirectory() as home:
+            env = {"XDG_CACHE_HOME": home}
+            rows("caps", "sim:0", "--measure", env=env)
+            (path,) = pathlib.Path(home, "tenon").glob("measured-*.json")
+            for text in ("", "{", "[]", '{"what": 3}', path.read_text()[:-20], path.read_text().replace("sim:0", "sim:1")):
+                path.write_text(text)
+                self.assertNotIn("measured", {c["source"] for c in rows("caps", "sim:0", env=env)}, text)
+
+    def test_without_a_folder_the_rates_cannot_be_kept(self):
+        done = tenon("caps", "sim:0", "--measure", env={"XDG_CACHE_HOME": "", "HOME": ""})
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("TN-CLI-013", done.stderr)
 
     def test_an_unknown_device_is_missing(self):
         done = tenon("caps", "warp:7")
@@ -87,6 +120,24 @@ class Doctor(Case):
         self.assertEqual(by_name["device cpu:0"]["state"], "ok")
         self.assertIn("processor", by_name)
         self.assertIn("memory", by_name)
+
+    def test_the_report_says_all_and_names_nobody(self):
+        with tempfile.TemporaryDirectory() as home:
+            path = pathlib.Path(home, "report.jsonl")
+            env = {"HOME": home, "USER": "somebody", "TENON_PLUGIN_PATH": home + "/plugins", "SECRET_TOKEN": "s3cr3t"}
+            done = tenon("doctor", "--report", str(path), env=env)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            text = path.read_text()
+            kinds = [json.loads(line)["kind"] for line in text.splitlines()]
+            self.assertLessEqual({"system", "environment", "finding", "plugin", "device"}, set(kinds))
+            self.assertIn('"TENON_PLUGIN_PATH":"~/plugins"', text)
+            for word in (home, "somebody", "s3cr3t", platform.node()):
+                self.assertNotIn(word, text)
+
+    def test_a_report_that_cannot_be_written_is_an_error(self):
+        done = tenon("doctor", "--report", "/nowhere/report.jsonl")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("TN-FILE-", done.stderr)
 
     def test_a_plugin_that_is_gone_is_named_with_what_to_type(self):
         with Installed(["cpu"]) as at:

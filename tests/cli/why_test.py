@@ -50,6 +50,24 @@ class Why(Case):
             for part in parts:
                 self.assertTrue([r for r in found if r["part"] == part][0]["winner"])
 
+    def test_each_part_of_an_expansion_says_its_op_types_kernel_and_cost(self):
+        for plugins in ([], ["cpu", "onednn"]):  # the expansion wins, and loses
+            with Installed(plugins) as at:
+                found = at.rows(*SOFTMAX)
+                self.assertEqual({(r["op"], r["call"], r["depth"]) for r in first_part(found)}, {("softmax", "softmax f32[64,1000] -> f32[64,1000]", 0)})
+                chosen = [r for r in found if r["part"] > 0 and r["winner"]]
+                self.assertEqual([r["part"] for r in chosen], sorted({r["part"] for r in found} - {0}))
+                for r in chosen:
+                    self.assertTrue(r["call"].startswith(r["op"] + " f32["), r)
+                    self.assertIn(" -> f32[", r["call"])
+                    self.assertGreaterEqual(r["depth"], 1)
+                    self.assertGreater(r["est_ns"], 0)
+                    self.assertTrue(r["kernel"])
+                self.assertIn("reduce", {r["op"] for r in chosen} | {r["kernel"].split(".")[1] for r in chosen if "." in r["kernel"]})
+                text = at.tenon(*SOFTMAX).stdout
+                for r in chosen:
+                    self.assertIn(r["call"], text)
+
     def test_taking_a_plugin_away_changes_the_winner(self):
         if not HAS["onednn"]:
             self.skipTest("the onednn plugin is not built")

@@ -55,10 +55,10 @@ TEST(Config, an_unknown_key_is_refused_with_the_key_that_was_meant) {
     const Status s = toml(std::string(typed) + " = 1\n");
     EXPECT_EQ(s.id, conf_error(1)) << typed;
     if (*meant) {
-      EXPECT_EQ(s.fix, std::string("did you mean ") + meant + "?") << typed;
+      EXPECT_EQ(s.fix, std::string("write ") + meant) << typed;
     }
   }
-  EXPECT_EQ(toml("[optimiser]\n").fix, "did you mean optimizer?") << "even an empty table";
+  EXPECT_EQ(toml("[optimiser]\n").fix, "write optimizer") << "even an empty table";
   EXPECT_EQ(json(R"({"optimizer":{"learning":{}}})").id, conf_error(1));
   EXPECT_EQ(flags({"--learning-rate=1"}).id, conf_error(1));
 }

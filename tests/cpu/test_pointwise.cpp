@@ -177,6 +177,7 @@ void check_integers(Pack& pack, uint32_t type) {
   for (T x : values)
     for (T y : values) a.push_back(x), b.push_back(y);
   __extension__ using I = __int128;
+  __extension__ using U = unsigned __int128;  // a product of two u64 leaves I
   const auto wrap = [](I v) { return T(v); };
   for (uint32_t op : {TN_OP_ADD, TN_OP_SUB, TN_OP_MUL, TN_OP_DIV, TN_OP_REM, TN_OP_MIN, TN_OP_MAX, TN_OP_AND, TN_OP_SHL, TN_OP_SHR, TN_OP_POW}) {
     const auto y = run2<T, T>(pack, op, type, type, a, b);
@@ -187,7 +188,7 @@ void check_integers(Pack& pack, uint32_t type) {
       switch (op) {
         case TN_OP_ADD: want = p + q; break;
         case TN_OP_SUB: want = p - q; break;
-        case TN_OP_MUL: want = p * q; break;
+        case TN_OP_MUL: want = I(U(p) * U(q)); break;
         case TN_OP_DIV: want = q == 0 ? 0 : p / q; break;
         case TN_OP_REM: want = q == 0 ? 0 : p % q; break;
         case TN_OP_MIN: want = p < q ? p : q; break;

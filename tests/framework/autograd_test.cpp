@@ -199,6 +199,50 @@ TEST(Tape, leaves_nothing_behind) {  // A12
   EXPECT_EQ(live_nodes(), nodes);
 }
 
+struct SavesResultAndMore : Function {  // f(x) = 2x + 1
+  Tensor forward(std::span<const Tensor> in) override {
+    const Tensor twice = in[0] * 2.0, y = twice + 1.0;
+    save(y);
+    save(twice);
+    return y;
+  }
+  std::vector<Tensor> backward(const Tensor& g) override { return {g * (saved(0) - saved(1)) * 2.0}; }
+};
+
+TEST(CustomFunction, gives_the_same_gradient_after_a_refusal) {
+  Tensor x = tensor({2.0, 3.0}).set_requires_grad(true);
+  const Tensor y = sum(apply<SavesResultAndMore>({x}));
+  EXPECT_EQ(id_of([&] { grad(y, x, {.create_graph = true}); }), "TN-GRAD-006");
+  EXPECT_EQ(grad(y, x).to_vector<double>(), (std::vector<double>{2, 2}));
+}
+
+TEST(Tape, leaves_nothing_behind_after_an_error) {
+  const int64_t tensors = live_tensors(), nodes = live_nodes();
+  {
+    Tensor x = tensor({1.f, 2.f}).set_requires_grad(true);
+    const std::pair<const char*, std::function<void()>> misuse[] = {
+        {"TN-GRAD-001", [&] { Tensor y = exp(x); y.detach().zero_(); sum(y * y).backward(); }},
+        {"TN-GRAD-002", [&] { Tensor y = sum(x * x); y.backward(); y.backward(); }},
+        {"TN-GRAD-004", [&] { Tensor y = x * x, v = y.reshape({2, 1}); v.mul_(2); }},
+        {"TN-GRAD-006", [&] { grad(sum(apply<SavesResultAndMore>({x})), x, {.create_graph = true}); }},
+        {"TN-GRAD-007", [&] { Tensor y = x * x, v = y.reshape({2, 1}); y.mul_(2); sum(v * 2).backward(); }},
+        {"TN-GRAD-007", [&] { Tensor y = x * x, v = y.reshape({2, 1}); y.mul_(2); v.flatten(); }},
+        {"TN-GRAD-007", [&] { Tensor y = x * x, v = y.reshape({2}), z = x * 3; y.mul_(2); z.add_(v); }},
+        {"TN-GRAD-011", [&] { (x * x).backward(); }},
+        {"TN-GRAD-012", [&] { grad(sum(x * x), tensor({1.f}).set_requires_grad(true)); }},
+    };
+    for (const auto& [id, call] : misuse) {
+      const int64_t before = live_tensors(), before_nodes = live_nodes();
+      EXPECT_EQ(id_of(call), id);
+      x.set_grad({});
+      EXPECT_EQ(live_tensors(), before) << id;
+      EXPECT_EQ(live_nodes(), before_nodes) << id;
+    }
+  }
+  EXPECT_EQ(live_tensors(), tensors);
+  EXPECT_EQ(live_nodes(), nodes);
+}
+
 TEST(Tape, a_long_chain_ends_without_recursion) {
   Tensor x = tensor({1.0}).set_requires_grad(true), y = x;
   for (int i = 0; i < 100000; ++i) y = y + 1.0;

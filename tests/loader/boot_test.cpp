@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 
+#include "loader/sha256.h"
 #include "tests/loader/temp_folder.h"
 
 namespace fs = std::filesystem;
@@ -20,15 +21,19 @@ namespace {
 // A runtime that looks into the given folders only.
 class Tenon {
  public:
-  explicit Tenon(std::vector<std::string> folders, uint32_t flags = 0) {
-    std::vector<const char*> paths;
+  explicit Tenon(std::vector<std::string> folders, uint32_t flags = 0, uint32_t trust = 0, std::vector<std::string> allow = {}) {
+    std::vector<const char*> paths, allowed;
     for (const std::string& f : folders) paths.push_back(f.c_str());
+    for (const std::string& a : allow) allowed.push_back(a.c_str());
     tn_runtime_options options{};
     options.size = sizeof options;
     options.flags = flags;
     options.paths = paths.data();
     options.n_paths = static_cast<uint32_t>(paths.size());
     options.threads = 1;
+    options.trust = trust;
+    options.allow = allowed.data();
+    options.n_allow = static_cast<uint32_t>(allowed.size());
     diag.size = sizeof diag;
     status = tn_runtime_create(&options, &rt, &diag);
   }
@@ -68,11 +73,17 @@ class Tenon {
   tn_status status = TN_OK;
 };
 
-// Lines that fixture plugins leave when any of their code runs.
+// Lines that fixture plugins leave when any of their code runs in this process: none is tried in a child meanwhile.
 class Trace {
  public:
-  Trace() { setenv("TENON_FIXTURE_TRACE", (folder_ / "trace").c_str(), 1); }
-  ~Trace() { unsetenv("TENON_FIXTURE_TRACE"); }
+  Trace() {
+    setenv("TENON_FIXTURE_TRACE", (folder_ / "trace").c_str(), 1);
+    setenv("TENON_CONFIG", "loader.probe=off", 1);
+  }
+  ~Trace() {
+    unsetenv("TENON_FIXTURE_TRACE");
+    unsetenv("TENON_CONFIG");
+  }
   std::string text() const {
     std::ifstream file(folder_ / "trace");
     return {std::istreambuf_iterator<char>(file), {}};
@@ -81,6 +92,16 @@ class Trace {
  private:
   TempFolder folder_;
 };
+
+// Results of probes go into a folder of this run.
+class OwnCache : public testing::Environment {
+ public:
+  void SetUp() override { setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1); }
+
+ private:
+  TempFolder folder_;
+};
+const auto* own_cache = testing::AddGlobalTestEnvironment(new OwnCache);
 
 }  // namespace
 
@@ -118,7 +139,7 @@ TEST(Boot, refuses_options_it_cannot_keep) {
   tn_runtime* rt = nullptr;
   tn_runtime_options options{};
   options.size = sizeof options;
-  options.trust = TN_TRUST_ENFORCE;
+  options.trust = TN_TRUST_ENFORCE + 1;
   EXPECT_EQ(tn_runtime_create(&options, &rt, &diag), TN_E_UNSUPPORTED);
   options.trust = 0;
   options.n_paths = 1;
@@ -290,6 +311,99 @@ TEST(Plugins, are_kept_to_the_allow_list_later_ones_too) {
   EXPECT_EQ(tn_runtime_destroy(rt, TN_FOREVER, nullptr), TN_OK);
 }
 
+TEST(Plugins, are_kept_to_checksums) {
+  TempFolder t;
+  t.add("good", "good");
+  t.add("other", "other");
+  const std::string allow = "sha256:" + tenon::loader::sha256_text(bytes_of(FIXTURE_DIR "/other.so"));
+  for (const uint32_t trust : {TN_TRUST_OFF, TN_TRUST_ENFORCE}) {
+    Tenon tenon({t.path()}, 0, trust, {allow});
+    ASSERT_EQ(tenon.status, TN_OK) << tenon.diag.msg;
+    auto have = tenon.by_name();
+    EXPECT_EQ(have["other"].code, 0u) << have["other"].cause;
+    EXPECT_EQ(have["good"].code, 20u);
+    EXPECT_NE(std::strstr(have["good"].cause, "sha256:"), nullptr) << have["good"].cause;
+  }
+}
+
+TEST(Plugins, under_enforce_need_a_list_and_run_from_a_copy_that_nobody_can_change) {
+  TempFolder t;
+  const std::string file = t.add("good", "good");
+  {
+    Tenon tenon({t.path()}, 0, TN_TRUST_ENFORCE, {});
+    EXPECT_EQ(tenon.by_name()["good"].code, 20u);
+  }
+  Tenon tenon({t.path()}, 0, TN_TRUST_ENFORCE, {"test.good"});
+  ASSERT_EQ(tenon.by_name()["good"].code, 0u) << tenon.by_name()["good"].cause;
+  std::ifstream maps("/proc/self/maps");
+  const std::string mapped(std::istreambuf_iterator<char>(maps), {});
+  EXPECT_NE(mapped.find("/memfd:tenon-plugin"), std::string::npos);
+  EXPECT_EQ(mapped.find(file), std::string::npos);
+}
+
+TEST(Plugins, under_warn_are_used_and_the_verdict_says_what_is_wrong) {
+  TempFolder t;
+  const std::string file = t.add("good", "good");
+  chmod(file.c_str(), 0666);
+  {
+    Tenon tenon({t.path()});
+    EXPECT_EQ(tenon.by_name()["good"].code, 16u);
+    EXPECT_STREQ(tenon.by_name()["good"].cause, (file + " can be written by everybody (mode 0666)").c_str());
+  }
+  Tenon tenon({t.path()}, 0, TN_TRUST_WARN, {"test.another"});
+  EXPECT_EQ(tenon.by_name()["good"].code, 0u);
+  const std::string cause = tenon.by_name()["good"].cause;
+  EXPECT_NE(cause.find("used although untrusted: " + file), std::string::npos) << cause;
+  EXPECT_NE(cause.find("used although not-allowed"), std::string::npos) << cause;
+}
+
+TEST(Plugins, opened_by_descriptor_one_after_another_are_told_apart) {
+  TempFolder t;
+  t.add("good", "a");
+  t.add("other", "b");
+  t.add("device", "c");
+  Tenon tenon({t.path()}, 0, TN_TRUST_OFF, {"test.good", "test.other", "test.device"});
+  auto have = tenon.by_name();
+  EXPECT_STREQ(have["a"].id, "test.good");
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(have[name].code, 0u) << have[name].cause;
+  EXPECT_EQ(tenon.device_names(), (std::vector<std::string>{"cpu:0", "device:0"}));
+}
+
+TEST(Boot, refuses_allow_lists_and_settings_that_mean_nothing) {
+  TempFolder t;
+  for (const char* entry : {"sha256:", "sha256:12", "", "a,b"}) {
+    Tenon tenon({t.path()}, 0, TN_TRUST_OFF, {entry});
+    EXPECT_EQ(tenon.status, TN_E_ARG) << entry;
+    EXPECT_EQ(tenon.diag.id, 8u << 16 | 44u) << entry;
+  }
+  for (const char* config : {"loader.trust=yes", "loader.probe=1", "loader.probe_timeout_ms=0", "loader.probe_timeout_ms=9x", "loader.cache=here", "loader.colour=red"}) {
+    setenv("TENON_CONFIG", config, 1);
+    Tenon tenon({t.path()});
+    unsetenv("TENON_CONFIG");
+    EXPECT_EQ(tenon.status, TN_E_ARG) << config;
+    EXPECT_EQ(tenon.diag.id, 8u << 16 | 45u) << config;
+  }
+}
+
+TEST(Boot, names_relative_and_empty_entries_of_the_path_variable) {
+  TempFolder t;
+  t.add("good", "good");
+  const auto before = fs::current_path();
+  fs::current_path(t.path());
+  setenv("TENON_PLUGIN_PATH", ":.", 1);
+  {
+    Tenon tenon({});
+    size_t n = 0;
+    for (const tn_plugin_entry& e : tenon.entries()) {
+      EXPECT_STRNE(e.id, "test.good");
+      n += e.code == 24;
+    }
+    EXPECT_EQ(n, 2u);
+  }
+  unsetenv("TENON_PLUGIN_PATH");
+  fs::current_path(before);
+}
+
 TEST(Plugins, listed_into_smaller_structs_are_cut_and_never_overrun) {
   TempFolder t;
   Tenon tenon({t.path()});
@@ -304,9 +418,9 @@ TEST(Plugins, listed_into_smaller_structs_are_cut_and_never_overrun) {
 
 TEST(Load, adds_one_file_and_unload_takes_it_away) {
   TempFolder t;
+  Trace trace;
   Tenon tenon({t.path()});
   uint32_t index = 0;
-  Trace trace;
   for (int round = 0; round < 3; ++round) {
     ASSERT_EQ(tn_plugin_load(tenon.rt, FIXTURE_DIR "/other.so", &index, &tenon.diag), TN_OK) << tenon.diag.msg;
     ASSERT_EQ(tn_plugin_unload(tenon.rt, index, TN_FOREVER, &tenon.diag), TN_OK) << tenon.diag.msg;

@@ -73,7 +73,7 @@ TEST(ColdReader, quotes_the_first_bytes_of_a_text_file) {
   const std::string text = "hello, I am no library\n";
   const auto* data = reinterpret_cast<const std::byte*>(text.data());
   const ColdResult r = read_cold_elf({data, text.size()});
-  EXPECT_EQ(r.status, ColdStatus::NotElf);
+  EXPECT_EQ(r.status, ColdStatus::NotALibrary);
   EXPECT_NE(r.cause.find("\"hell\""), std::string::npos) << r.cause;
 }
 
@@ -112,7 +112,7 @@ TEST(ColdReader, refuses_programs_and_object_files) {
   for (uint16_t type : {ET_NONE, ET_REL, ET_EXEC, ET_CORE}) {
     auto bytes = good();
     put<uint16_t>(&bytes, 16, type);
-    EXPECT_EQ(read(bytes).status, ColdStatus::NotElf) << type;
+    EXPECT_EQ(read(bytes).status, ColdStatus::NotALibrary) << type;
   }
 }
 
@@ -128,7 +128,7 @@ TEST(ColdReader, refuses_every_file_that_is_shorter_than_its_segments) {
   }
   ASSERT_GT(needed, 1000u);
   for (size_t n = 0; n < needed; n += n < 2048 ? 1 : 37) {
-    ASSERT_EQ(read({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n)}).status, ColdStatus::NotElf) << n << " bytes";
+    ASSERT_EQ(read({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n)}).status, ColdStatus::NotALibrary) << n << " bytes";
   }
 }
 
@@ -141,11 +141,11 @@ TEST(ColdReader, survives_offsets_and_counts_at_the_limits) {
   for (uint16_t count : {0, 65535, 65534}) {
     auto bytes = good();
     put<uint16_t>(&bytes, offsetof(Elf64_Ehdr, e_phnum), count);
-    EXPECT_EQ(read(bytes).status, ColdStatus::NotElf) << count;
+    EXPECT_EQ(read(bytes).status, ColdStatus::NotALibrary) << count;
   }
   auto bytes = good();
   put<uint16_t>(&bytes, offsetof(Elf64_Ehdr, e_phentsize), 32);
-  EXPECT_EQ(read(bytes).status, ColdStatus::NotElf);
+  EXPECT_EQ(read(bytes).status, ColdStatus::NotALibrary);
 }
 
 TEST(ColdReader, refuses_records_of_wrong_size) {

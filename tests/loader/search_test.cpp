@@ -65,16 +65,31 @@ TEST(StandardFolders, ignore_variables_and_home_in_programs_with_raised_rights) 
   EXPECT_EQ(paths(standard_folders(env)), (std::vector<std::string>{"/opt/tenon/lib/tenon/plugins", "/etc/tenon/plugins.d"}));
 }
 
-TEST(StandardFolders, never_hold_an_empty_path) {
-  Environment env;
-  env.plugin_path = "::/x::";
-  for (const Folder& f : standard_folders(env)) EXPECT_TRUE(f.path.starts_with('/')) << f.path;
+TEST(PathList, names_relative_and_empty_entries_because_they_would_mean_the_current_folder) {
+  const auto folders = split_path_list("/a:b/c::/d:.", "LIST");
+  EXPECT_EQ(paths(folders), (std::vector<std::string>{"/a", "b/c", "", "/d", "."}));
+  EXPECT_EQ(folders[0].fault, "");
+  EXPECT_EQ(folders[1].fault, "entry 2 of LIST is relative: it would follow the current directory");
+  EXPECT_EQ(folders[2].fault, "entry 3 of LIST is empty: it would follow the current directory");
+  EXPECT_EQ(folders[3].fault, "");
+  EXPECT_EQ(folders[4].fault, "entry 5 of LIST is relative: it would follow the current directory");
 }
 
-TEST(PathList, skips_empty_entries_because_they_would_mean_the_current_folder) {
-  EXPECT_EQ(paths(split_path_list(":a::b/c:")), (std::vector<std::string>{"a", "b/c"}));
-  EXPECT_TRUE(split_path_list("").empty());
-  EXPECT_TRUE(split_path_list(":").empty());
+TEST(Search, gives_a_verdict_for_each_relative_or_empty_entry_and_looks_at_none) {
+  TempFolder t;
+  t.write("libtenon_backend_hijack.so", "x");
+  t.write("dir/libtenon_backend_hijack.so", "x");
+  InFolder in(t.path());
+  Environment env;
+  env.etc = t / "no";
+  env.plugin_path = ".:dir::./dir";
+  const auto found = find_candidates(standard_folders(env));
+  ASSERT_EQ(found.size(), 4u);
+  for (const Candidate& c : found) {
+    ASSERT_TRUE(c.refused) << c.path;
+    EXPECT_EQ(c.refused->code, Code::RelativePath);
+    EXPECT_NE(c.refused->cause.find("of TENON_PLUGIN_PATH is "), std::string::npos) << c.refused->cause;
+  }
 }
 
 TEST(Search, takes_only_plugin_names_in_bytewise_order) {
@@ -83,7 +98,7 @@ TEST(Search, takes_only_plugin_names_in_bytewise_order) {
                            "libtenon_backend_.so", "libtenon.so", "libtenon_backend_c.so.bak", "x_libtenon_backend_d.so", "notes.txt"}) {
     t.write(name, "x");
   }
-  EXPECT_EQ(names(find_candidates({{t.path()}})), (std::vector<std::string>{"libtenon_backend_B.so", "libtenon_backend_a1.so",
+  EXPECT_EQ(names(find_candidates({{t.path(), false, {}}})), (std::vector<std::string>{"libtenon_backend_B.so", "libtenon_backend_a1.so",
                                                                            "libtenon_backend_a10.so", "libtenon_backend_b.so"}));
 }
 
@@ -91,32 +106,25 @@ TEST(Search, looks_once_at_a_folder_spelt_in_several_ways) {
   TempFolder t;
   t.write("dir/libtenon_backend_a.so", "x");
   InFolder in(t.path());
-  EXPECT_EQ(find_candidates(split_path_list("dir:dir//:./dir:dir/../dir:" + t.path() + "/dir")).size(), 1u);
+  // As the caller's own list: relative names are his choice there.
+  EXPECT_EQ(find_candidates({{"dir", true, {}}, {"dir//", true, {}}, {"./dir", true, {}}, {"dir/../dir", true, {}}, {t / "dir", true, {}}}).size(), 1u);
+  const std::string d = t / "dir";
+  EXPECT_EQ(find_candidates(split_path_list(d + ":" + d + "//:" + d + "/.:" + d + "/../dir", "LIST")).size(), 1u);
 }
 
 TEST(Search, looks_once_at_a_folder_reached_through_a_link) {
   TempFolder t;
   t.write("dir/libtenon_backend_a.so", "x");
   fs::create_directory_symlink("dir", t / "link");
-  const auto found = find_candidates({{t / "link"}, {t / "dir"}});
+  const auto found = find_candidates({{t / "link", false, {}}, {t / "dir", false, {}}});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].path, t / "dir/libtenon_backend_a.so");
 }
 
-TEST(Search, never_looks_into_the_current_folder_by_itself) {
-  TempFolder t;
-  t.write("libtenon_backend_hijack.so", "x");
-  InFolder in(t.path());
-  Environment env;
-  env.etc = t / "no";
-  env.plugin_path = "::";
-  EXPECT_TRUE(find_candidates(standard_folders(env)).empty());
-}
-
 TEST(Search, says_when_a_folder_that_was_asked_for_is_absent_and_is_silent_about_standard_ones) {
   TempFolder t;
-  EXPECT_TRUE(find_candidates({{t / "absent"}}).empty());
-  const auto found = find_candidates({{t / "absent", true}});
+  EXPECT_TRUE(find_candidates({{t / "absent", false, {}}}).empty());
+  const auto found = find_candidates({{t / "absent", true, {}}});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].path, t / "absent");
   EXPECT_EQ(found[0].refused->code, Code::NotFound);
@@ -127,7 +135,7 @@ TEST(Search, says_when_a_folder_may_not_be_read) {
   fs::create_directory(t / "shut");
   chmod((t / "shut").c_str(), 0);
   const int code = as_unprivileged([&] {
-    const auto found = find_candidates({{t / "shut", true}});
+    const auto found = find_candidates({{t / "shut", true, {}}});
     return found.size() == 1 && found[0].refused ? static_cast<int>(found[0].refused->code) : 99;
   });
   EXPECT_EQ(code, static_cast<int>(Code::Unreadable));
@@ -136,7 +144,7 @@ TEST(Search, says_when_a_folder_may_not_be_read) {
 TEST(Search, takes_a_file_given_in_place_of_a_folder) {
   TempFolder t;
   const std::string file = t.write("my_plugin.so", "x");
-  const auto found = find_candidates({{file, true}});
+  const auto found = find_candidates({{file, true, {}}});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].path, file);
 }
@@ -144,7 +152,7 @@ TEST(Search, takes_a_file_given_in_place_of_a_folder) {
 TEST(Search, keeps_a_broken_link_as_a_candidate_so_that_it_gets_a_verdict) {
   TempFolder t;
   fs::create_symlink("nowhere", t / "libtenon_backend_a.so");
-  EXPECT_EQ(find_candidates({{t.path()}}).size(), 1u);
+  EXPECT_EQ(find_candidates({{t.path(), false, {}}}).size(), 1u);
 }
 
 TEST(NamedCandidate, is_made_absolute_and_canonical) {

@@ -1,5 +1,6 @@
 // tenon_rival_onednn: oneDNN called directly through its C++ interface. Primitives and memory objects are made before
-// timing; layouts are plain row-major.
+// timing; layouts are plain row-major, but for cases that end in .packed: there oneDNN names the weights' layout itself
+// (format_tag::any), and they are reordered into it once.
 #include <omp.h>
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -19,6 +20,16 @@ struct Call {
   dnnl::primitive primitive;
   std::unordered_map<int, memory> arguments;
   std::vector<std::shared_ptr<float[]>> held;
+
+  // The argument in another layout from now on.
+  void reordered(int id, const memory::desc& want) {
+    if (arguments[id].get_desc() == want) return;
+    memory from = arguments[id];
+    held.push_back(large_floats(want.get_size() / 4 + 1));
+    arguments[id] = memory(want, engine, held.back().get());
+    dnnl::reorder(from, arguments[id]).execute(stream, from, arguments[id]);
+    stream.wait();
+  }
 
   // Memory of `desc` under argument number `id`, holding small values of its type.
   void argument(int id, const memory::desc& desc) {
@@ -42,7 +53,7 @@ std::unique_ptr<Sampler> sampler(std::shared_ptr<Call> call, int threads) {
   });
 }
 
-std::unique_ptr<Sampler> gemm(const std::string& dtype, memory::dim n, int threads) {
+std::unique_ptr<Sampler> gemm(const std::string& dtype, memory::dim n, int threads, bool packed) {
   omp_set_num_threads(threads);  // primitives are made for a width
   auto call = std::make_shared<Call>();
   Kind a = Kind::f32, b = Kind::f32, c = Kind::f32;
@@ -50,14 +61,17 @@ std::unique_ptr<Sampler> gemm(const std::string& dtype, memory::dim n, int threa
   else if (dtype == "u8s8") a = Kind::u8, b = Kind::s8, c = Kind::s32;
   else if (dtype != "f32") throw std::runtime_error("no element type " + dtype);
   const memory::desc ad({n, n}, a, memory::format_tag::ab), bd({n, n}, b, memory::format_tag::ab), cd({n, n}, c, memory::format_tag::ab);
+  const memory::desc weights = packed ? memory::desc({n, n}, b, memory::format_tag::any) : bd;
 #if DNNL_VERSION_MAJOR >= 3
-  call->primitive = dnnl::matmul(dnnl::matmul::primitive_desc(call->engine, ad, bd, cd));
+  const dnnl::matmul::primitive_desc pd(call->engine, ad, weights, cd);
 #else
-  call->primitive = dnnl::matmul(dnnl::matmul::primitive_desc(dnnl::matmul::desc(ad, bd, cd), call->engine));
+  const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(ad, weights, cd), call->engine);
 #endif
+  call->primitive = dnnl::matmul(pd);
   call->argument(DNNL_ARG_SRC, ad);
   call->argument(DNNL_ARG_WEIGHTS, bd);
   call->argument(DNNL_ARG_DST, cd);
+  call->reordered(DNNL_ARG_WEIGHTS, pd.weights_desc());
   return sampler(call, threads);
 }
 
@@ -97,7 +111,7 @@ std::unique_ptr<Sampler> layer_norm() {
 }
 
 std::unique_ptr<Sampler> make(const std::string& name) {
-  if (part(name, 0) == "gemm" && part(name, 3).size() > 1) return gemm(part(name, 1), std::stol(part(name, 2)), std::stoi(part(name, 3).substr(1)));
+  if (part(name, 0) == "gemm" && part(name, 3).size() > 1) return gemm(part(name, 1), std::stol(part(name, 2)), std::stoi(part(name, 3).substr(1)), part(name, 4) == "packed");
   if (name == "softmax.4096") return softmax();
   if (name == "layernorm.4096") return layer_norm();
   throw std::runtime_error("onednn has no case " + name);

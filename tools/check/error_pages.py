@@ -3,7 +3,8 @@
 
     tools/check/error_pages.py [--root DIR]
 
-Ids are found as error_id(kShape, 2) or id(kShape, 2), as "TN-SHAPE-002" in a string, and as the codes of loader/verdicts.def.
+Ids are found as error_id(kShape, 2) or id(kShape, 2), as file_error(2), data_error(2) and conf_error(2), by number as
+error_id(6, 2) or 6u << 16 | 2, as "TN-SHAPE-002" in a string, and as the codes of loader/verdicts.def.
 """
 import argparse
 import pathlib
@@ -12,6 +13,9 @@ import sys
 
 FOLDERS = ["kernel", "ops", "loader", "backends", "framework", "tools"]
 CALL = re.compile(r"\b(?:error_)?id\(\s*(?:\w+::)*k([A-Z][a-z]+)\s*,\s*(\d+)\s*\)")
+NAMED = re.compile(r"\b(data|file|conf)_error\((\d+)\)")
+NUMBER = re.compile(r"(?:\berror_id\(|\b)(\d+)u?(?:,| << 16 \|) (\d+)\b")
+FAMILIES = ["", "ARG", "SHAPE", "DTYPE", "STATE", "MEM", "OP", "DEVICE", "LOAD", "POLICY", "DATA", "FILE", "CONF", "GRAD", "TRAIN", "ABI"]
 TEXT = re.compile(r"\bTN-([A-Z]+)-(\d{3})\b")
 
 
@@ -25,6 +29,11 @@ def used(root):
             text = file.read_text(errors="replace")
             for match in CALL.finditer(text):
                 found.setdefault(f"TN-{match.group(1).upper()}-{int(match.group(2)):03d}", f"{file.relative_to(root)}")
+            for match in NAMED.finditer(text):
+                found.setdefault(f"TN-{match.group(1).upper()}-{int(match.group(2)):03d}", f"{file.relative_to(root)}")
+            for match in NUMBER.finditer(text):
+                if ("error_id(" in match.group(0) or "<< 16" in match.group(0)) and int(match.group(1)) < len(FAMILIES):
+                    found.setdefault(f"TN-{FAMILIES[int(match.group(1))]}-{int(match.group(2)):03d}", f"{file.relative_to(root)}")
             for line in text.splitlines():
                 for match in TEXT.finditer(line) if '"' in line and not line.lstrip().startswith("//") else []:
                     found.setdefault(match.group(0), f"{file.relative_to(root)}")

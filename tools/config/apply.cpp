@@ -44,7 +44,7 @@ const char* sample(Kind kind) {
 
 Status unknown_key(const Entry& e) {
   const std::string near = nearest_key(e.path);
-  return {io::conf_error(1), e.where + ": unknown key " + io::quote(e.path), "no setting has this name", near.empty() ? "run `tenon train --help` for the list of keys" : "did you mean " + near + "?", e.where};
+  return {io::conf_error(1), e.where + ": unknown key " + io::quote(e.path), "no setting has this name", near.empty() ? "run `tenon train --help` for the list of keys" : "write " + near, e.where};
 }
 
 Status wrong_type(const Field& f, const Entry& e) {

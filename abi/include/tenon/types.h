@@ -72,7 +72,9 @@ typedef struct tn_diag { /* [frozen] 256 bytes */
   X(TN_C64, 24, 64) X(TN_C128, 25, 128)
 enum { TN_DTYPES(TN_ENUM_) TN_DTYPE_END_ = 64 };
 enum { TN_SPACE_DEVICE = 0, TN_SPACE_PINNED, TN_SPACE_UNIFIED, TN_SPACE_PAGEABLE }; /* kinds of memory */
-enum { TN_LAYOUT_STRIDED = 0 }; /* others are opaque to all but the plugin that defines them (>= 128) */
+/* Numbers from TN_LAYOUT_OPAQUE on are given by the core, one to each layout name that kernels state (tn_kernel_packed): the
+ * bytes are then known to these kernels alone, strides are row-major ones and mean nothing. 1..127 are no layouts. */
+enum { TN_LAYOUT_STRIDED = 0, TN_LAYOUT_OPAQUE = 128 };
 
 /* One operand's type. dim >= 0, or a symbol TN_SYM(k), which stands for a size of 2 or more (0 and 1 are always numbers,
  * so that broadcasting is decided; only tn_dims.fresh may turn out smaller); stride in elements, may be 0, negative or a symbol. Sub-byte types are

@@ -15,7 +15,7 @@
 namespace tenon::cpu {
 namespace {
 
-constexpr int64_t kBlockRows = 512, kBlockCols = 512, kDepthBytes = 1024;
+constexpr int64_t kBlockRows = 512, kBlockCols = 512, kDepthBytes = kAmxDepthBytes;
 constexpr int64_t kPanelBytes = 2048;  // one k step (64 bytes of each row of A) of a panel of 32 rows or columns
 
 int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
@@ -166,7 +166,7 @@ struct Sizes {
     n_padded = round_up(p.n, 32);
     a_bytes = round_up(std::min(p.m, kBlockRows), 32) * k_padded + 4096;
     // With several row blocks all of packed B is kept, else one block of it.
-    b_bytes = (p.m > kBlockRows ? k_padded * n_padded : kDepthBytes * kBlockCols) + 4096 + kPanelBytes * 16;
+    b_bytes = p.packed ? 0 : (p.m > kBlockRows ? k_padded * n_padded : kDepthBytes * kBlockCols) + 4096 + kPanelBytes * 16;
     c_bytes = kBlockRows * kBlockCols * 4 + 4096;
   }
 };
@@ -184,7 +184,11 @@ TENON_AMX void block_product(const AmxProduct& p, const Sizes& z, int64_t ic, in
     const int64_t depth = std::min(z.depth, p.k - pc), steps = (depth * z.element + 63) / 64;
     const bool last = pc + z.depth >= p.k;
     char* b_block = packed_b + (keep_b ? jc * z.k_padded + cols_padded * pc * z.element : 0);
-    if (!keep_b || ic == 0) pack_b<kBf16 ? 2 : 1>(p.b + pc * p.b_row + jc * z.element, p.b_row, depth, nc, b_block);
+    if (p.packed) {
+      b_block = const_cast<char*>(p.packed) + pc * z.element * p.packed_columns + (p.first_column + jc) / 32 * steps * kPanelBytes;
+    } else if (!keep_b || ic == 0) {
+      pack_b<kBf16 ? 2 : 1>(p.b + pc * p.b_row + jc * z.element, p.b_row, depth, nc, b_block);
+    }
     for (int64_t jr = 0; jr < nc; jr += 32) {
       const char* panel = b_block + jr / 32 * steps * kPanelBytes;
       const int64_t share = round_up(65536 / rows_padded, 64);

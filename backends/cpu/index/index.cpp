@@ -55,8 +55,8 @@ tn_status check_indices(const IndexPlan& p, const void* index, tn_diag* diag) {
     if (i < 0 || i >= p.axis_size) bad = i, found = true;
   });
   if (!found) return TN_OK;
-  return fail(diag, TN_E_FAILED, error_id(6, 62), "index outside\nwhy: %lld (negative ones already count from the end), the axis has %lld\ntry: indices in -size..size-1",
-              static_cast<long long>(bad), static_cast<long long>(p.axis_size));
+  return fail(diag, TN_E_FAILED, error_id(6, 62), "gather or scatter: an index is outside\nwhy: one is %lld, or that less %lld; the axis has %lld\ntry: use indices in -%lld..%lld",
+              static_cast<long long>(bad), static_cast<long long>(p.axis_size), static_cast<long long>(p.axis_size), static_cast<long long>(p.axis_size), static_cast<long long>(p.axis_size - 1));
 }
 
 template <class T>

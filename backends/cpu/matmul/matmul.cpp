@@ -194,7 +194,7 @@ tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, cons
     p.code = &matmul_code(p.instance->isa);
     if (!kSmall) p.workspace_bytes = uint64_t(kPackedBytes) * p.instance->threads;
     if (!p.post.build(*p.instance, *op))
-      return fail(diag, TN_E_UNSUPPORTED, error_id(6, 61), "cpu.matmul: the program after the product does not fit\nwhy: too many values at once\ntry: split it");
+      return fail(diag, TN_E_UNSUPPORTED, error_id(6, 60), "cpu.matmul: no code for the program\nwhy: supports() would have refused it\ntry: ask supports() before prepare()");
     if (p.shape.k == 0) p.shape.a_row = p.shape.a_col = 0;
     return TN_OK;
   });

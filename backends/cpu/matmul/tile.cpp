@@ -168,7 +168,9 @@ void large_product(const Product& p, float* packed) {
     const int64_t nc = std::min(kWidth, p.n - jc);
     for (int64_t pc = 0; pc < p.k; pc += kDepth) {
       const int64_t kc = std::min(kDepth, p.k - pc);
-      pack_b(p.b + pc * p.b_row + jc * p.b_col, p.b_row, p.b_col, kc, nc, packed);
+      const float* block = packed;
+      if (p.packed) block = p.packed + pc * p.packed_columns + (p.first_column + jc) * kc;
+      else pack_b(p.b + pc * p.b_row + jc * p.b_col, p.b_row, p.b_col, kc, nc, packed);
       for (int64_t i = 0; i < p.m; i += kMaxRows) {
         const int64_t rows = std::min<int64_t>(kMaxRows, p.m - i);
         const float* a = p.a + i * p.a_row + pc * p.a_col;
@@ -184,7 +186,7 @@ void large_product(const Product& p, float* packed) {
         for (int64_t j = 0; j < nc; j += step) {
           const int64_t cols = std::min(step, nc - j);
           const int vectors = int((cols + lanes - 1) / lanes), part = cols % lanes != 0;
-          const float* b = packed + j / kPanel * kPanel * kc + j % kPanel;
+          const float* b = block + j / kPanel * kPanel * kc + j % kPanel;
           kPackedTiles.fn[rows - 1][vectors - 1][part]({a, a_row, a_col, b, kPanel, p.c + i * p.c_row + jc + j, p.c_row, kc, cols, pc > 0});
         }
       }
@@ -192,8 +194,13 @@ void large_product(const Product& p, float* packed) {
   }
 }
 
+void pack_whole(const float* b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, float* out) {
+  const int64_t columns = (n + kPanel - 1) / kPanel * kPanel;
+  for (int64_t pc = 0; pc < k; pc += kDepth) pack_b(b + pc * b_row, b_row, b_col, std::min(kDepth, k - pc), n, out + pc * columns);
+}
+
 const MatmulCode* code() {
-  static constexpr MatmulCode kCode{small_product, large_product};
+  static constexpr MatmulCode kCode{small_product, large_product, pack_whole};
   return &kCode;
 }
 

@@ -177,7 +177,7 @@ int64_t class_of(const NormPlan& p, const void* target, int64_t r) {
 tn_status check_targets(const NormPlan& p, const void* target, tn_diag* diag) {
   for (int64_t r = 0; r < p.rows; ++r)
     if (class_of(p, target, r) == -2)
-      return fail(diag, TN_E_FAILED, error_id(6, 62), "cross_entropy: a target is outside\nwhy: row %lld, there are %lld classes\ntry: targets in 0..classes-1, or ignore_index",
+      return fail(diag, TN_E_FAILED, error_id(6, 62), "cross_entropy: a target is outside\nwhy: row %lld, there are %lld classes\ntry: use targets in 0..classes-1, or ignore_index",
                   static_cast<long long>(r), static_cast<long long>(p.n));
   return TN_OK;
 }

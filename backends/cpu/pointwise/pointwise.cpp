@@ -262,7 +262,7 @@ tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, cons
     uint8_t dtypes[TN_PROGRAM_MAX_IN];
     for (uint32_t k = 0; k < source.n_in; ++k) dtypes[k] = op->type[k].dtype;
     if (!plan.program.compile(plan.instance->isa, source, dtypes, uniform_inputs(*op)))
-      return fail(diag, TN_E_UNSUPPORTED, error_id(6, 61), "cpu.pointwise: the program does not fit\nwhy: too many values at once\ntry: split it");
+      return fail(diag, TN_E_UNSUPPORTED, error_id(6, 60), "cpu.pointwise: no code for the program\nwhy: supports() would have refused it\ntry: ask supports() before prepare()");
     const int count = op->n_in + op->n_out, lead = op->n_in;
     plan.types.assign(op->type, op->type + count);
     plan.keep_order = uses_index(source);

@@ -449,7 +449,7 @@ tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, cons
     const auto value8 = uint8_t(p.value_dtype);
     p.has_pre = pre != nullptr, p.has_post = post != nullptr;
     if ((pre && !p.pre.compile(isa, *pre, dtypes, uniform)) || (post && !p.post.compile(isa, *post, &value8, 0)))
-      return fail(diag, TN_E_UNSUPPORTED, error_id(6, 61), "cpu.reduce: a program does not fit\nwhy: too many values at once\ntry: split it");
+      return fail(diag, TN_E_UNSUPPORTED, error_id(6, 60), "cpu.reduce: no code for the program\nwhy: supports() would have refused it\ntry: ask supports() before prepare()");
     if (index) p.index_fold = find_index_fold(isa, p.monoid, p.value_dtype);
     else p.fold = find_fold(isa, p.monoid, p.value_dtype);
     p.dynamic = has_symbols(*op);

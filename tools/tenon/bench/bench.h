@@ -50,11 +50,10 @@ class Bench {
 
  private:
   RivalProcess* rival(const std::string& name);  // null, with a warning once, when it is absent
-  void row(const Case& c, const std::string& impl, std::vector<double> samples, const std::string& note);
+  void row(const Case& c, const std::string& impl, std::vector<double> samples, const std::string& note, double times);  // times: as fast as the rival; 0: none
   Context& context_;
   BenchOptions options_;
   std::map<std::string, std::unique_ptr<RivalProcess>> rivals_;
-  std::map<std::string, double> medians_;  // of the current case
   size_t cases_ = 0;
   bool headed_ = false;
 };

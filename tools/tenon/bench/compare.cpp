@@ -49,6 +49,18 @@ std::string figure(double value) {
   return text;
 }
 
+bool is_time(const Case& c) { return c.unit == "ns" || c.unit == "ms"; }
+
+// How many times as fast `own` is as `other`: the median over pairs taken one right after the other. On a shared machine
+// whose speed changes between the pairs this says more than the ratio of two medians. 0: no pairs.
+double times_as_fast(const Case& c, const std::vector<double>& own, const std::vector<double>& other) {
+  if (own.empty() || own.size() != other.size()) return 0;
+  std::vector<double> ratios;
+  for (size_t k = 0; k < own.size(); ++k) ratios.push_back(is_time(c) ? other[k] / own[k] : own[k] / other[k]);
+  std::sort(ratios.begin(), ratios.end());
+  return quantile(ratios, 0.5);
+}
+
 JsonRow environment(const Case& c, const std::string& note) {
   double load[1] = {0};
   if (getloadavg(load, 1) != 1) load[0] = -1;
@@ -108,12 +120,12 @@ Bench::Samples Bench::run(const Case& c) {
       if (ns && round >= warm_up) contender.values.push_back(in_unit(c, *ns));
     }
   }
-  medians_.clear();
   Samples samples;
   for (const Contender& contender : all) {
     samples[contender.impl] = contender.values;
+    const double times = own && contender.process ? times_as_fast(c, all[0].values, contender.values) : 0;
     if (contender.values.empty()) print_warning(context_, c.name + ": " + contender.impl + " gave no figure");
-    else row(c, contender.impl, contender.values, contender.note);
+    else row(c, contender.impl, contender.values, contender.note, times);
   }
   return samples;
 }
@@ -121,17 +133,18 @@ Bench::Samples Bench::run(const Case& c) {
 void Bench::derived(const Case& c, const std::string& impl, const std::vector<double>& samples) {
   if (samples.empty() || !wants(c.name)) return;
   ++cases_;
-  medians_.clear();
-  row(c, impl, samples, "computed from floor.fma_f32 and floor.copy");
+  row(c, impl, samples, "computed from floor.fma_f32 and floor.copy", 0);
 }
 
-void Bench::row(const Case& c, const std::string& impl, std::vector<double> v, const std::string& note) {
+void Bench::row(const Case& c, const std::string& impl, std::vector<double> v, const std::string& note, double times) {
   std::sort(v.begin(), v.end());
   const double median = quantile(v, 0.5);
   if (context_.json) {
     JsonRow row;
     row.add("case", c.name).add("impl", impl).add("n", v.size()).add("min", v.front()).add("median", median).add("p90", quantile(v, 0.9));
-    context_.line(row.add("unit", c.unit).add("env", environment(c, note)).text());
+    JsonRow env = environment(c, note);
+    if (times > 0) env.add("tenon_is_times_as_fast", times);
+    context_.line(row.add("unit", c.unit).add("env", env).text());
     std::fflush(stdout);
     return;
   }
@@ -142,12 +155,7 @@ void Bench::row(const Case& c, const std::string& impl, std::vector<double> v, c
     headed_ = true;
   }
   std::string ratio;
-  if (impl == "tenon") medians_["tenon"] = median;
-  else if (medians_.count("tenon")) {
-    const bool time = c.unit == "ns" || c.unit == "ms";
-    std::snprintf(text, sizeof text, "%.2f x as fast", time ? median / medians_["tenon"] : medians_["tenon"] / median);
-    ratio = text;
-  }
+  if (times > 0) std::snprintf(text, sizeof text, "%.2f x as fast", times), ratio = text;
   std::snprintf(text, sizeof text, "%-26s %-10s %10s %10s %10s  %-8s %s", c.name.c_str(), impl.c_str(), figure(v.front()).c_str(), figure(median).c_str(), figure(quantile(v, 0.9)).c_str(), c.unit.c_str(), ratio.c_str());
   context_.line(text);
   std::fflush(stdout);

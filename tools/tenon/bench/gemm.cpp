@@ -1,4 +1,5 @@
-// Square products through the public C++ interface: plain row-major operands, a fresh result.
+// Square products through the public C++ interface: plain row-major operands, a fresh result. Cases that end in .packed have
+// the right operand stored once, outside of the timing, on both sides.
 #include <tenon/tenon.hpp>
 
 #include "tools/tenon/bench/bench.h"
@@ -11,8 +12,8 @@ Tensor operand(const std::string& dtype, bool left, int64_t n) {
   return mul(rand({n, n}), 100.0).to(left ? u8 : i8);
 }
 
-bench::Sampler product(const std::string& dtype, int64_t n) {
-  const Tensor a = operand(dtype, true, n), b = operand(dtype, false, n);
+bench::Sampler product(const std::string& dtype, int64_t n, bool packed) {
+  const Tensor a = operand(dtype, true, n), plain = operand(dtype, false, n), b = packed ? prepack(plain, n) : plain;
   return bench::Sampler([=](int64_t calls) {
     const NoGrad off;
     Tensor y = matmul(a, b);
@@ -24,12 +25,12 @@ bench::Sampler product(const std::string& dtype, int64_t n) {
   });
 }
 
-void one(Bench& bench, const std::string& dtype, int64_t n, int threads) {
+void one(Bench& bench, const std::string& dtype, int64_t n, int threads, bool packed = false) {
   const bool small = n < 64;  // of these the time is of interest, not the rate
-  const std::string name = "gemm." + dtype + "." + std::to_string(n) + ".t" + std::to_string(threads);
+  const std::string name = "gemm." + dtype + "." + std::to_string(n) + ".t" + std::to_string(threads) + (packed ? ".packed" : "");
   if (!bench.wants(name)) return;
   bench.run({.name = name, .unit = small ? "ns" : "GFLOP/s", .work = 2.0 * static_cast<double>(n * n * n), .threads = threads,
-             .tenon = [=] { return product(dtype, n); }, .rivals = {"onednn"}});
+             .tenon = [=] { return product(dtype, n, packed); }, .rivals = {"onednn"}});
 }
 
 }  // namespace
@@ -40,7 +41,8 @@ void bench_gemm(Bench& bench) {
     for (int64_t n : {8, 32})
       if (threads == 1) one(bench, "f32", n, threads);
     for (const char* dtype : {"f32", "bf16", "u8s8"})
-      for (int64_t n : {512, 1024, 2048}) one(bench, dtype, n, threads);
+      for (int64_t n : {512, 1024, 2048})
+        for (bool packed : {false, true}) one(bench, dtype, n, threads, packed);
   }
 }
 

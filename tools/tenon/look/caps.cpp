@@ -8,6 +8,7 @@
 #include "tools/tenon/common/context.h"
 #include "tools/tenon/common/json.h"
 #include "tools/tenon/common/names.h"
+#include "tools/tenon/look/measure.h"
 
 namespace tenon::cli {
 namespace {
@@ -26,11 +27,35 @@ std::vector<std::string> instruction_sets(const std::vector<tn_cap>& caps) {
   return isa_names(words);
 }
 
-int run(Context& context, const std::string& spec) {
-  context.device_spec = spec;
+struct Options {
+  std::string device = "auto";
+  bool measure = false;
+};
+
+// What is measured stands beside what the driver says, and replaces what was only guessed.
+void add_measured(std::vector<tn_cap>* caps, const Measured& measured) {
+  for (const tn_cap& m : measured.caps) {
+    std::erase_if(*caps, [&](const tn_cap& c) { return c.key == m.key && c.provenance == TN_FROM_GUESS; });
+    caps->push_back(m);
+  }
+}
+
+int run(Context& context, const Options& options) {
+  context.device_spec = options.device;
   context.policy = "require";  // another device's capabilities are no answer
   const Device device = context.device();
-  const std::vector<tn_cap> caps = device_caps(context.handle(), device.id());
+  std::vector<tn_cap> caps = device_caps(context.handle(), device.id());
+  const std::string what = measured_identity(context, device);
+  Measured measured;
+  std::string kept_at;
+  if (options.measure) {
+    kept_at = measured_path(what);  // known before the seconds are spent
+    measured = measure(device);
+    save_measured(kept_at, what, measured);
+  } else {
+    measured = load_measured(what);
+  }
+  add_measured(&caps, measured);
   const std::vector<std::string> isa = instruction_sets(caps);
   std::vector<std::vector<std::string>> table{{"CAPABILITY", "VALUE", "FROM"}};
   for (const tn_cap& cap : caps) {
@@ -48,17 +73,21 @@ int run(Context& context, const std::string& spec) {
   context.line(context.bold(device.name()));
   print_table(context, table);
   if (!isa.empty()) context.line("instruction sets: " + joined(isa));
+  for (const std::string& left_out : measured.left_out) context.line("not measured: " + left_out.substr(0, left_out.find('\n')));
+  if (!kept_at.empty()) context.line("measured rates are kept in " + kept_at);
+  else if (!measured.when.empty()) context.line("measured on " + measured.when + "; again: tenon caps " + std::string(device.name()) + " --measure");
   return kDone;
 }
 
 Run setup(Args& args) {
-  auto device = std::make_shared<std::string>("auto");
-  args.positional("DEVICE", device.get(), "NAME:INDEX, as `tenon devices` shows it; auto when left out", false);
-  return [device](Context& context) { return run(context, *device); };
+  auto options = std::make_shared<Options>();
+  args.positional("DEVICE", &options->device, "NAME:INDEX, as `tenon devices` shows it; auto when left out", false);
+  args.flag("--measure", &options->measure, "measure bandwidths and rates (some seconds) and keep them");
+  return [options](Context& context) { return run(context, *options); };
 }
 
 }  // namespace
 
-extern const Command command_caps{"caps", "Show the capabilities of one device.", "tenon caps cpu:0\ntenon caps cpu:0 --json", kUsesNothing, setup};
+extern const Command command_caps{"caps", "Show the capabilities of one device.", "tenon caps cpu:0\ntenon caps cpu:0 --measure\ntenon caps cpu:0 --json", kUsesNothing, setup};
 
 }  // namespace tenon::cli

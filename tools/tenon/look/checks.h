@@ -9,6 +9,8 @@ class Context;
 
 enum class State { good, note /* worth knowing */, warning /* works, but worse than it could */, missing };
 
+const char* state_name(State state);  // "ok", "note", "warning", "missing"
+
 struct Finding {
   std::string check;   // "processor", "plugin onednn", ...
   State state = State::good;

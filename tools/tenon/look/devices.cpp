@@ -23,6 +23,13 @@ void print_json(const Context& context, const std::vector<tn_device_entry>& devi
   }
 }
 
+// Where another route leads to the same hardware: its memory is there once.
+std::string same_hardware(const tn_device_entry& d, const std::vector<tn_device_entry>& devices) {
+  for (const tn_device_entry& other : devices)
+    if (other.device == d.physical && d.physical != d.device) return std::string(d.info.flags & TN_DEVICE_EMULATED ? ", runs on " : ", the same as ") + other.name;
+  return "";
+}
+
 int run(Context& context) {
   const std::vector<tn_device_entry> devices = device_entries(context.handle());
   const std::vector<tn_plugin_entry> plugins = plugin_entries(context.handle());
@@ -32,7 +39,7 @@ int run(Context& context) {
     const bool emulated = d.info.flags & TN_DEVICE_EMULATED;
     table.push_back({d.name, d.verdict ? context.bad("unusable") : context.good(emulated ? "emulated" : "usable"),
                      d.info.mem_total_bytes ? bytes_text(static_cast<double>(d.info.mem_total_bytes)) : "-",
-                     d.plugin < plugins.size() ? plugins[d.plugin].id : "-", d.verdict ? d.cause : d.info.name});
+                     d.plugin < plugins.size() ? plugins[d.plugin].id : "-", d.verdict ? d.cause : d.info.name + same_hardware(d, devices)});
   }
   print_table(context, table);
   return kDone;

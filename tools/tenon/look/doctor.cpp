@@ -1,5 +1,6 @@
 // `tenon doctor`: what this machine can do, what is missing, and what to type to fix it.
 #include <algorithm>
+#include <memory>
 #include <tenon/core/error.hpp>
 
 #include "tools/tenon/commands.h"
@@ -8,11 +9,10 @@
 #include "tools/tenon/common/failure.h"
 #include "tools/tenon/common/json.h"
 #include "tools/tenon/look/checks.h"
+#include "tools/tenon/look/report.h"
 
 namespace tenon::cli {
 namespace {
-
-constexpr const char* kStates[] = {"ok", "note", "warning", "missing"};
 
 std::string mark(const Context& context, State state) {
   switch (state) {
@@ -35,7 +35,7 @@ void print(const Context& context, const Findings& findings) {
 
 void print_json(const Context& context, const Findings& findings) {
   for (const Finding& f : findings)
-    context.line(JsonRow().add("check", f.check).add("state", kStates[static_cast<int>(f.state)]).add("required", f.required)
+    context.line(JsonRow().add("check", f.check).add("state", state_name(f.state)).add("required", f.required)
                      .add("value", f.value).add("why", f.why).add("try", f.advice).text());
 }
 
@@ -60,8 +60,9 @@ Findings examine(Context& context) {
   return findings;
 }
 
-int run(Context& context) {
+int run(Context& context, const std::string& report) {
   const Findings findings = examine(context);
+  if (!report.empty()) write_report(context, findings, report);
   const auto count = [&](State s) { return std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.state == s; }); };
   const bool broken = std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.state == State::missing && f.required; });
   if (context.json) {
@@ -72,13 +73,23 @@ int run(Context& context) {
     context.line();
     context.line(broken ? context.bad("Something that is required is missing.") : warnings ? "Tenon runs here; " + std::to_string(warnings) + (warnings == 1 ? " thing" : " things") + " could be better." : context.good("Tenon runs here."));
   }
+  if (!report.empty() && !context.json) context.line("The report is in " + report + "; it names no user, host or home folder. Read it before you pass it on.");
   return broken ? kMissing : kDone;
 }
 
-Run setup(Args&) { return run; }
+Run setup(Args& args) {
+  auto report = std::make_shared<std::string>();
+  args.option("--report", report.get(), "also write one file to attach to a bug report");
+  return [report](Context& context) { return run(context, *report); };
+}
 
 }  // namespace
 
-extern const Command command_doctor{"doctor", "Say what this machine can do, what is missing, and what to type to fix it.", "tenon doctor\ntenon doctor --json", kUsesNothing, setup};
+const char* state_name(State state) {
+  static constexpr const char* kStates[] = {"ok", "note", "warning", "missing"};
+  return kStates[static_cast<int>(state)];
+}
+
+extern const Command command_doctor{"doctor", "Say what this machine can do, what is missing, and what to type to fix it.", "tenon doctor\ntenon doctor --json\ntenon doctor --report report.jsonl", kUsesNothing, setup};
 
 }  // namespace tenon::cli

@@ -1,4 +1,7 @@
 // `tenon plugins`: every file that was looked at, with its verdict.
+#include <cstdlib>
+#include <memory>
+
 #include "tools/tenon/commands.h"
 #include "tools/tenon/common/args.h"
 #include "tools/tenon/common/context.h"
@@ -36,6 +39,11 @@ int run(Context& context) {
                      p.abi ? abi_text(p.abi) : "-", p.path[0] ? p.path : "(linked)"});
   print_table(context, table);
   for (const tn_plugin_entry& p : plugins) {
+    if (!p.code && p.cause[0]) {
+      context.line();
+      context.line(context.warn("note") + ": " + p.path);
+      context.line(std::string("  why:   ") + p.cause);
+    }
     if (!p.code) continue;
     context.line();
     context.line(context.bad(code_id(p.code)) + " " + load_code_name(p.code) + ": " + p.path);
@@ -45,11 +53,25 @@ int run(Context& context) {
   return kDone;
 }
 
-Run setup(Args&) { return run; }
+// The loader drops what it remembers of the plugin before it looks at files: a setting says so, for no function does.
+void forget(const std::string& id) {
+  const char* before = std::getenv("TENON_CONFIG");
+  const std::string config = (before != nullptr && *before != '\0' ? std::string(before) + ";" : "") + "loader.forget=" + id;
+  setenv("TENON_CONFIG", config.c_str(), 1);
+}
+
+Run setup(Args& args) {
+  auto id = std::make_shared<std::string>();
+  args.option("--forget", id.get(), "id of a plugin in quarantine: what its last trial gave is forgotten, and it is tried again");
+  return [id](Context& context) {
+    if (!id->empty()) forget(*id);
+    return run(context);
+  };
+}
 
 }  // namespace
 
 extern const Command command_plugins{"plugins", "List every plugin file that was looked at, with its verdict.",
-                                     "tenon plugins\ntenon plugins --json\nTENON_PLUGIN_PATH=/opt/vendor tenon plugins", kUsesNothing, setup};
+                                     "tenon plugins\ntenon plugins --json\nTENON_PLUGIN_PATH=/opt/vendor tenon plugins\ntenon plugins --forget org.example.x", kUsesNothing, setup};
 
 }  // namespace tenon::cli

@@ -125,7 +125,9 @@ class Printer {
 
   void json(const tn_candidate& row, size_t part, size_t rank) const {
     JsonRow out;
-    out.add("part", part).add("rank", rank).add("kernel", row.kernel).add("plugin", plugin(row));
+    const std::string call = row.call;
+    out.add("part", part).add("depth", row.depth).add("op", call.substr(0, call.find(' '))).add("call", call);
+    out.add("rank", rank).add("kernel", row.kernel).add("plugin", plugin(row));
     out.add("kind", row.kind == TN_ROW_EXPAND ? "expand" : row.kind == TN_ROW_MOVE ? "move" : "kernel");
     out.add("winner", row.why == TN_WHY_WON && row.est_ns >= 0).add("why", why(row)).add("reason", row.reason);
     row.est_ns >= 0 ? out.add("est_ns", row.est_ns) : out.raw("est_ns", "null");
@@ -137,20 +139,42 @@ class Printer {
   const std::vector<tn_plugin_entry>& plugins_;
 };
 
-// The parts of a winning expansion: prepared, so that what is shown is what would run.
-void print_parts(Context& context, const Call& call, Printer* printer) {
-  tn_plan* raw = nullptr;
+// The parts of the expansion, as they would run: the call is prepared with the expansion pinned, in this process's own runtime.
+std::vector<std::vector<tn_candidate>> expansion_parts(Context& context, const Call& call) {
   tn_diag diag{};
   diag.size = sizeof diag;
+  if (tn_status s = tn_pin(context.handle(), call.op.op, call.spec.device, "expand", &diag)) throw_diag(diag, s);
+  tn_plan* raw = nullptr;
   if (tn_status s = tn_plan_prepare(context.handle(), &call.spec, &raw, &diag)) throw_diag(diag, s);
   const std::unique_ptr<tn_plan, void (*)(tn_plan*)> plan(raw, tn_plan_release);
-  for (uint32_t part = 1;; ++part) {
+  std::vector<std::vector<tn_candidate>> parts;
+  for (uint32_t step = 1;; ++step) {
     uint32_t n = 0;
-    if (tn_why_plan(plan.get(), part, nullptr, sizeof(tn_candidate), 0, &n, &diag) != TN_OK) return;  // past the last
-    const auto rows = read_list<tn_candidate>([&](auto... a) { return tn_why_plan(plan.get(), part, a...); });
-    if (!context.json) context.line("\n" + context.bold("part " + std::to_string(part)));
-    printer->rows(rows, part);
+    if (tn_why_plan(plan.get(), step, nullptr, sizeof(tn_candidate), 0, &n, &diag) != TN_OK) break;  // past the last
+    parts.push_back(read_list<tn_candidate>([&](auto... a) { return tn_why_plan(plan.get(), step, a...); }));
   }
+  if (tn_status s = tn_pin(context.handle(), call.op.op, call.spec.device, nullptr, &diag)) throw_diag(diag, s);
+  return parts;
+}
+
+bool is_costed(const tn_candidate& row) { return row.kind == TN_ROW_EXPAND && row.est_ns >= 0; }
+
+// Of an expansion that won: every part with all its candidates. Of one that lost: a line a part.
+void print_parts(Context& context, const Call& call, bool won, Printer* printer) {
+  const auto parts = expansion_parts(context, call);
+  if (!won && !context.json && !parts.empty()) context.line("\n" + context.bold("the expansion's parts"));
+  std::vector<std::vector<std::string>> lines{{"PART", "CALL", "KERNEL", "COST"}};
+  for (size_t part = 1; part <= parts.size(); ++part) {
+    const std::vector<tn_candidate>& rows = parts[part - 1];
+    if (rows.empty()) continue;
+    if (context.json || won) {
+      if (!context.json) context.line("\n" + context.bold("part " + std::to_string(part)) + "  " + rows[0].call);
+      printer->rows(rows, part);
+    } else {
+      lines.push_back({std::string(2 * (rows[0].depth - 1), ' ') + std::to_string(part), rows[0].call, rows[0].kernel, rows[0].est_ns >= 0 ? time_text(rows[0].est_ns) : "-"});
+    }
+  }
+  if (!won && !context.json && lines.size() > 1) print_table(context, lines);
 }
 
 int run(Context& context, const Question& question) {
@@ -165,7 +189,7 @@ int run(Context& context, const Question& question) {
   Printer printer(context, plugins);
   printer.rows(rows, 0);
   const bool decided = !rows.empty() && rows[0].why == TN_WHY_WON && rows[0].est_ns >= 0;
-  if (decided && rows[0].kind == TN_ROW_EXPAND) print_parts(context, call, &printer);
+  if (decided && std::any_of(rows.begin(), rows.end(), is_costed)) print_parts(context, call, rows[0].kind == TN_ROW_EXPAND, &printer);
   if (decided) return kDone;
   if (rows.empty() && !context.json) {
     context.line("a view: no kernel runs");

@@ -82,6 +82,11 @@ Tensor argmin(const Tensor& x, int64_t axis = -1, bool keepdims = false, Where w
 
 // ---- products
 Tensor matmul(const Tensor& a, const Tensor& b, Where where = here());  // [..., m, k] x [..., k, n]; vectors as in NumPy
+// weight [k, n] (any strides) stored once as the fastest product of this machine reads it; matmul(x, packed) then arranges
+// nothing anew. For inference: x of weight's type (u8 for an i8 weight), any number of rows; `rows` is the usual one, which
+// decides among the kernels. The result can only be the right operand of matmul on its device while no gradient is recorded
+// (TN-GRAD-016); it cannot be read, copied, moved, viewed or saved (TN-OP-130): keep the weight, and pack again after a change.
+Tensor prepack(const Tensor& weight, int64_t rows = 256, Where where = here());
 // x [..., in], weight [out, in], bias [out] or undefined -> [..., out]
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, Where where = here());
 

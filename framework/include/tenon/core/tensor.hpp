@@ -58,12 +58,13 @@ class Tensor {
   tn_tensor* handle() const;       // for the C functions; borrowed
   uint32_t type_id() const;
   uint64_t version() const;        // writes to the memory so far; all aliases share it
-  // The host address of the first element after this tensor's work is done, NULL for memory the host cannot see. Writing
-  // through it is not seen by version().
+  // The host address of the first element after this tensor's work is done, NULL for memory the host cannot see and for packed
+  // tensors. Writing through it is not seen by version().
   void* host_data() const;
   bool is(const Tensor& o) const { return impl_ == o.impl_; }
   std::string to_string() const;   // values, cut in the middle when there are many, then "f32[2,2] cpu:0"
   std::string type_text() const;   // "f32[2,2]"
+  bool is_packed() const;          // from prepack(): a right operand of matmul, and nothing else
 
   // ---- getting values out (blocks)
   template <class T> T item(Where where = here()) const { T v; read_converted(&v, dtype_of<T>(), 1, where); return v; }

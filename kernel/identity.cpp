@@ -1,0 +1,64 @@
+#include "kernel/identity.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace tenon::kernel {
+namespace {
+
+bool equal_uuid(const tn_device_info& a, const tn_device_info& b) { return std::memcmp(a.uuid, b.uuid, sizeof a.uuid) == 0; }
+
+// Some drivers give one constant for all their devices, or fill with zeros or ones: such a value identifies nothing.
+bool has_uuid(const std::vector<Route>& routes, size_t i) {
+  const tn_device_info& info = *routes[i].info;
+  if (!(info.flags & TN_DEVICE_UUID_TRUSTED)) return false;
+  const auto same_byte = [&](uint8_t byte) { return std::all_of(std::begin(info.uuid), std::end(info.uuid), [&](uint8_t b) { return b == byte; }); };
+  if (same_byte(0) || same_byte(0xFF)) return false;
+  for (size_t j = 0; j < routes.size(); ++j)
+    if (j != i && routes[j].plugin == routes[i].plugin && equal_uuid(info, *routes[j].info)) return false;
+  return true;
+}
+
+bool same_address(const tn_device_info& a, const tn_device_info& b) {
+  return (a.pci_domain || a.pci_bdf) && a.pci_domain == b.pci_domain && a.pci_bdf == b.pci_bdf && !((a.flags | b.flags) & TN_DEVICE_PARTITION);
+}
+
+bool same_piece(const std::vector<Route>& routes, size_t i, size_t j) {
+  const tn_device_info &a = *routes[i].info, &b = *routes[j].info;
+  if (routes[i].plugin == routes[j].plugin || (a.kind == TN_KIND_CPU) != (b.kind == TN_KIND_CPU)) return false;
+  if ((a.flags | b.flags) & TN_DEVICE_EMULATED) return false;
+  if (has_uuid(routes, i) && has_uuid(routes, j)) return equal_uuid(a, b);
+  return same_address(a, b);
+}
+
+// Routes that meet directly or through others; `root` leads to the least index of each group.
+size_t root_of(std::vector<size_t>& root, size_t i) {
+  while (root[i] != i) i = root[i] = root[root[i]];
+  return i;
+}
+
+}  // namespace
+
+std::vector<uint32_t> physical_ids(const std::vector<Route>& routes) {
+  std::vector<size_t> root(routes.size());
+  std::iota(root.begin(), root.end(), size_t{0});
+  for (size_t i = 0; i < routes.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      if (!same_piece(routes, i, j)) continue;
+      const size_t a = root_of(root, i), b = root_of(root, j);
+      root[std::max(a, b)] = std::min(a, b);
+    }
+  std::vector<uint32_t> least(routes.size(), UINT32_MAX), ids(routes.size());
+  for (size_t i = 0; i < routes.size(); ++i) {
+    uint32_t& id = least[root_of(root, i)];
+    id = std::min(id, routes[i].device);
+  }
+  const auto cpu = std::find_if(routes.begin(), routes.end(), [](const Route& r) { return r.info->kind == TN_KIND_CPU && !(r.info->flags & TN_DEVICE_EMULATED); });
+  for (size_t i = 0; i < routes.size(); ++i) ids[i] = least[root_of(root, i)];
+  for (size_t i = 0; i < routes.size(); ++i)
+    if (routes[i].info->flags & TN_DEVICE_EMULATED && cpu != routes.end()) ids[i] = ids[static_cast<size_t>(cpu - routes.begin())];
+  return ids;
+}
+
+}  // namespace tenon::kernel

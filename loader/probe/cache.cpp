@@ -1,0 +1,173 @@
+#include "loader/probe/cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tenon::loader {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kHead = "tenon-probe 1", kSuffix = ".probe";
+
+// At most `limit` bytes of a regular file; empty when it cannot be read or is longer.
+std::string read_small(const std::string& path, size_t limit) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (fd < 0) return {};
+  std::string text(limit + 1, '\0');
+  const ssize_t n = read(fd, text.data(), text.size());
+  close(fd);
+  if (n < 0 || static_cast<size_t>(n) > limit) return {};
+  text.resize(static_cast<size_t>(n));
+  return text;
+}
+
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  }
+  return text;
+}
+
+std::string text_of(const std::string& key, const ProbeRecord& r) {
+  std::string text(kHead);
+  text += "\nkey " + one_line(key) + "\nid " + one_line(r.id) + "\ncode " + std::to_string(r.code) + "\nnative " + std::to_string(r.native_code);
+  return text + "\ncause " + one_line(r.cause) + "\nend\n";
+}
+
+// The value of the next line, which must begin with `name`; takes the line off the front.
+std::optional<std::string> take_line(std::string_view* rest, std::string_view name) {
+  const size_t end = rest->find('\n');
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view line = rest->substr(0, end);
+  rest->remove_prefix(end + 1);
+  if (!line.starts_with(name)) return std::nullopt;
+  return std::string(line.substr(std::min(line.size(), name.size() + 1)));
+}
+
+template <class T>
+bool read_number(const std::string& text, T* out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// Nothing unless the text is whole; out_key gets the key it was written for.
+std::optional<ProbeRecord> parse(std::string_view text, std::string* out_key) {
+  ProbeRecord record;
+  if (!take_line(&text, kHead)) return std::nullopt;
+  const auto key = take_line(&text, "key"), id = take_line(&text, "id"), code = take_line(&text, "code"), native = take_line(&text, "native"), cause = take_line(&text, "cause");
+  if (!key || !id || !code || !native || !cause || text != "end\n") return std::nullopt;
+  if (!read_number(*code, &record.code) || !read_number(*native, &record.native_code)) return std::nullopt;
+  *out_key = *key;
+  record.id = *id;
+  record.cause = *cause;
+  return record;
+}
+
+std::string stamp_of(const char* path) {
+  struct stat info {};
+  if (stat(path, &info) != 0) return "-";
+  return std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec) + "/" + std::to_string(info.st_size);
+}
+
+std::vector<std::string> record_files(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name.ends_with(kSuffix)) files.push_back(folder + "/" + name);
+  }
+  return files;
+}
+
+}  // namespace
+
+std::string short_hash(const std::string& text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+  return digits;
+}
+
+std::string driver_fingerprint() {
+  std::string text;
+  utsname system{};
+  if (uname(&system) == 0) text += system.release;
+  for (const char* module : {"nvidia", "amdgpu", "i915", "xe"}) {
+    text += '|' + one_line(read_small(std::string("/sys/module/") + module + "/version", 128));
+  }
+  for (const char* path : {"/etc/ld.so.cache", "/etc/OpenCL/vendors", "/etc/vulkan/icd.d", "/usr/share/vulkan/icd.d"}) text += '|' + stamp_of(path);
+  const char* folders = std::getenv("LD_LIBRARY_PATH");
+  return text + '|' + one_line(folders == nullptr ? "" : folders);
+}
+
+bool ProbeCache::usable(bool make) const {
+  if (folder_.empty() || folder_[0] != '/') return false;
+  std::error_code error;
+  if (make && !fs::exists(folder_, error)) {
+    fs::create_directories(fs::path(folder_).parent_path(), error);
+    mkdir(folder_.c_str(), 0700);
+  }
+  struct stat info {};
+  if (lstat(folder_.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return false;
+  return info.st_uid == geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+std::optional<ProbeRecord> ProbeCache::find(const std::string& key) const {
+  if (!usable(false)) return std::nullopt;
+  const std::string line = one_line(key);
+  std::string written_for;
+  auto record = parse(read_small(folder_ + "/" + short_hash(line) + std::string(kSuffix), kRecordBytes), &written_for);
+  if (!record || written_for != line) return std::nullopt;  // two keys of one hash: the other one's
+  return record;
+}
+
+bool ProbeCache::keep(const std::string& key, const ProbeRecord& record) const {
+  const std::string text = text_of(key, record);
+  if (text.size() > kRecordBytes || !usable(true)) return false;
+  const std::string path = folder_ + "/" + short_hash(one_line(key)) + std::string(kSuffix);
+  std::string beside = path + ".XXXXXX";
+  const int fd = mkostemp(beside.data(), O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool whole = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const bool placed = close(fd) == 0 && whole && rename(beside.c_str(), path.c_str()) == 0;
+  if (!placed) unlink(beside.c_str());
+  if (placed) make_room();
+  return placed;
+}
+
+void ProbeCache::make_room() const {
+  std::vector<std::pair<fs::file_time_type, std::string>> files;
+  for (std::string& file : record_files(folder_)) {
+    std::error_code error;
+    const auto time = fs::last_write_time(file, error);
+    if (!error) files.emplace_back(time, std::move(file));
+  }
+  if (files.size() <= kMost) return;
+  std::sort(files.begin(), files.end());
+  for (size_t i = 0; i < files.size() - kMost; ++i) unlink(files[i].second.c_str());
+}
+
+size_t ProbeCache::forget(const std::string& id) const {
+  if (!usable(false)) return 0;
+  size_t n = 0;
+  for (const std::string& file : record_files(folder_)) {
+    std::string ignored;
+    const auto record = parse(read_small(file, kRecordBytes), &ignored);
+    if (record && record->id == id && unlink(file.c_str()) == 0) ++n;
+  }
+  return n;
+}
+
+}  // namespace tenon::loader

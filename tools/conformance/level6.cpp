@@ -12,11 +12,8 @@
 #include "tools/conformance/subject.h"
 #include "tools/conformance/trial.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TENON_CONFORMANCE_OWN_HEAP 1
-#else
-#define TENON_CONFORMANCE_OWN_HEAP 0
-#endif
+// There in a process under a sanitizer, whose allocator mallinfo2 knows nothing of.
+extern "C" __attribute__((weak)) size_t __sanitizer_get_current_allocated_bytes();
 
 namespace tenon::conformance {
 namespace {
@@ -198,7 +195,9 @@ struct Held {
 
 Held held_now() {
   Held h;
-  if (TENON_CONFORMANCE_OWN_HEAP == 0) {
+  if (__sanitizer_get_current_allocated_bytes != nullptr) {
+    h.heap_bytes = __sanitizer_get_current_allocated_bytes();
+  } else {
     malloc_trim(0);
     const struct mallinfo2 m = mallinfo2();
     h.heap_bytes = m.uordblks + m.hblkhd;

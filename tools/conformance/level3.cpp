@@ -117,7 +117,8 @@ std::vector<ops::Case> of_length(uint64_t op_id, int64_t n) {
               {.in = {operand({3, n})}, .attrs = {case_ints(TN_KEY_AXES, {1}), case_i64(TN_KEY_MONOID, TN_MONOID_MAX)}, .push = {}},
               {.in = {operand({n, 3})}, .attrs = {case_ints(TN_KEY_AXES, {0}), case_i64(TN_KEY_MONOID, TN_MONOID_MIN)}, .push = {}}};
     case TN_OPID_MATMUL:
-      return {{.in = {operand({3, n}), operand({n, 5})}, .attrs = {}, .push = {}}, {.in = {operand({n, 3}), operand({3, n})}, .attrs = {}, .push = {}}};
+      return {{.in = {operand({3, n}), operand({n, 5})}, .attrs = {}, .push = {}}, {.in = {operand({n, 3}), operand({3, n})}, .attrs = {}, .push = {}},
+              {.in = {operand({3, n}, ops::Fill::Normal, TN_U8), operand({n, 5}, ops::Fill::Normal, TN_I8)}, .attrs = {}, .push = {}}};
     case TN_OPID_GATHER:
       return {{.in = {operand({5}), index({n}, 5)}, .attrs = {case_i64(TN_KEY_AXIS, 0)}, .push = {}},
               {.in = {operand({4, some}), index({4, n}, some)}, .attrs = {case_i64(TN_KEY_AXIS, 1)}, .push = {}}};
@@ -151,7 +152,7 @@ void lengths(Session& session, Subject& s, const tn_kernel_info& info) {
 
 // One plan for every shape of a class: the core itself asks with symbols, so this goes through the runtime, the row pinned.
 void dynamic(Session& session, Subject& s, const tn_kernel_info& info) {
-  if ((info.flags & TN_KERNEL_DYNAMIC) == 0) return;
+  if ((info.flags & TN_KERNEL_DYNAMIC) == 0 || packed_of(info) != nullptr) return;
   session.check(std::string("3.dynamic.") + info.name, {"numerics", "dynamic"}, [&](Trial& t) {
     if (session.options.plugin.empty()) return t.skip("linked: the runtime has it already");
     Machine machine({session.options.plugin});

@@ -131,6 +131,7 @@ void injected(Session& session, const Library& library) {
       Problem p;
       std::string why;
       if (make_problem(call, &p, &why) != TN_OK || s.asks(*row, p, &why) != Subject::Answer::Yes) continue;
+      p = s.as_asked(*row, p);
       for (int64_t n = 0; n < 8; ++n) {
         const int64_t before = s.host().live_blocks();
         const uint64_t asked = s.host().allocations();

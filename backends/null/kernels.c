@@ -50,7 +50,8 @@ static tn_status reduce(call c) {
 static tn_status matmul(call c) {
   const tn_program* post = tnk_attr_program(c.op, TN_KEY_POST);
   const tn_type *a = &c.op->type[0], *b = &c.op->type[1], *y = &c.op->type[c.op->n_in];
-  const int64_t k_count = a->dim[a->rank - 1], a_step = a->stride[a->rank - 1] * tnk_bytes(a->dtype), b_step = b->stride[b->rank - 2] * tnk_bytes(b->dtype);
+  const int64_t k_count = a->dim[a->rank - 1], a_step = a->stride[a->rank - 1] * tnk_bytes(a->dtype);
+  const int64_t b_step = b->stride[b->rank - 2] * tnk_bytes(b->dtype);
   tn_type row = *a, column = *b; /* one k: repeated along the other's axis */
   tnk_space s = tnk_space_of(y);
   tnk_value in[TN_PROGRAM_MAX_IN], out;
@@ -84,7 +85,8 @@ static tn_status copy(call c) { return copy_operand(c, 0, 1); }
 
 /* gather: y = data[index]; scatter: y = data, then y[index] mode= updates. `far` is the operand that index moves in. */
 static tn_status indexed(call c, int far, int near, const tn_type* range) {
-  const int64_t axis = tnk_attr_i64(c.op, TN_KEY_AXIS, 0), mode = tnk_attr_i64(c.op, TN_KEY_MODE, TN_SCATTER_SET), size = c.op->type[far].dim[axis];
+  const int64_t axis = tnk_attr_i64(c.op, TN_KEY_AXIS, 0), mode = tnk_attr_i64(c.op, TN_KEY_MODE, TN_SCATTER_SET);
+  const int64_t size = c.op->type[far].dim[axis];
   const uint32_t dtype = c.op->type[far].dtype;
   static const uint8_t code[] = {0, TN_OP_ADD, TN_OP_MUL, TN_OP_MIN, TN_OP_MAX};
   tnk_space s = tnk_space_of(range);
@@ -95,13 +97,15 @@ static tn_status indexed(call c, int far, int near, const tn_type* range) {
     for (tnk_walk w = tnk_begin(&s); w.left > 0; tnk_next(&w)) {
       const int64_t i = element(c, 1, w.at[1]).i, at = i < 0 ? i + size : i;
       char *there = data(c, far) + w.at[0] + at * c.op->type[far].stride[axis] * tnk_bytes(dtype), *here = data(c, near) + w.at[2];
-      tnk_value old, v;
-      if (at < 0 || at >= size) return tnk_fail(c.launch->diag, TN_E_FAILED, 908, "an index is outside its axis\nwhy: %lld on an axis of %lld\ntry: 0 to %lld", (long long)i, (long long)size, (long long)size - 1);
+      if (at < 0 || at >= size)
+        return tnk_fail(c.launch->diag, TN_E_FAILED, 908, "an index is outside its axis\nwhy: %lld on an axis of %lld\ntry: 0 to %lld", (long long)i,
+                        (long long)size, (long long)size - 1);
       if (!write) continue;
-      if (c.op->op_id == TN_OPID_GATHER) { tnk_store(dtype, here, tnk_load(dtype, there)); continue; }
-      old = tnk_load(dtype, there), v = tnk_load(dtype, here);
-      if (mode != TN_SCATTER_SET) v = dtype == TN_F32 ? tnk_f32(tnk_eval_f32(code[mode], old.f, v.f, 0)) : tnk_i64(tnk_eval_i64(code[mode], old.i, v.i, 0));
-      tnk_store(dtype, there, v);
+      const tnk_value old = tnk_load(dtype, there), v = tnk_load(dtype, here);
+      if (c.op->op_id == TN_OPID_GATHER) tnk_store(dtype, here, old);
+      else if (mode == TN_SCATTER_SET) tnk_store(dtype, there, v);
+      else if (dtype == TN_F32) tnk_store(dtype, there, tnk_f32(tnk_eval_f32(code[mode], old.f, v.f, 0)));
+      else tnk_store(dtype, there, tnk_i64(tnk_eval_i64(code[mode], old.i, v.i, 0)));
     }
   return TN_OK;
 }
@@ -122,7 +126,6 @@ static const struct { const char* name; uint32_t op; uint64_t types; tn_status (
 
 /* Refines the constraints: what cannot be said as data. A no names its reason; silence would be a lie. */
 static tn_status supports(tn_instance* self, const tn_device_ref* ref, const tn_op* op, tn_support* out, tn_diag* diag) {
-  (void)self, (void)ref, (void)out;
   return tnk_check(op, diag);
 }
 static tn_status launch(const tn_kernel_plan* head, const tn_launch* l) {
@@ -131,17 +134,14 @@ static tn_status launch(const tn_kernel_plan* head, const tn_launch* l) {
 }
 static tn_status prepare(tn_instance* self, const tn_device_ref* ref, const tn_op* op, const tn_kernel_plan** out, tn_diag* diag) {
   uint32_t row = 0;
-  tnk_plan* plan;
-  (void)ref;
   while (rows[row].op != op->op_id) ++row;
-  plan = tnk_plan_make(self->host, op, self, row, launch);
+  tnk_plan* plan = tnk_plan_make(self->host, op, self, row, launch);
   if (!plan) return tnk_fail(diag, TN_E_OOM, 900, "prepare: no memory for a plan\nwhy: the host gave none\ntry: free memory");
   null_count(self, 1);
   *out = &plan->head;
   return TN_OK;
 }
 static void retire(tn_instance* self, const tn_device_ref* ref, const tn_kernel_plan* plan) {
-  (void)ref;
   null_count(self, -1);
   tnk_plan_free(plan);
 }

@@ -7,8 +7,7 @@
 enum { NULL_KERNELS = 6 };
 
 struct tn_instance { /* a plugin's state in one runtime; add what your driver needs */
-  const tn_host* host;
-  uint64_t used_bytes;
+  const tn_host* host; uint64_t used_bytes;
   uint32_t live, kind; /* live: devices, queues, timelines, buffers and plans, for quiesce */
   tn_kernel_info kernel[NULL_KERNELS];
   tn_constraint constraint[NULL_KERNELS][4];

@@ -14,9 +14,9 @@ struct tn_device { tn_instance* owner; };
 struct tn_dev_queue { tn_instance* owner; };
 struct tn_dev_timeline { tn_instance* owner; tnk_line line; };
 
-static void* object(tn_instance* self, size_t bytes, tn_diag* diag) { /* zeros, counted as alive */
-  void* p = calloc(1, bytes);
-  if (p) null_count(self, 1);
+static void* object(tn_instance* self, size_t bytes, tn_diag* diag) { /* zeros behind its owner, counted as alive */
+  tn_instance** p = (tn_instance**)calloc(1, bytes);
+  if (p) *p = self, null_count(self, 1);
   else tnk_fail(diag, TN_E_OOM, 900, "no memory\nwhy: %u bytes asked\ntry: free memory", (unsigned)bytes);
   return p;
 }
@@ -36,7 +36,7 @@ static tn_status null_open(const tn_host* host, tn_instance** out, tn_diag* diag
   return TN_OK;
 }
 static tn_status null_quiesce(tn_instance* self, uint64_t timeout_ns, uint32_t* out_live, tn_diag* diag) {
-  (void)timeout_ns, (void)diag; /* wait here for work that still runs */
+  /* wait here for work that still runs */
   *out_live = __atomic_load_n(&self->live, __ATOMIC_SEQ_CST);
   return TN_OK;
 }
@@ -45,7 +45,6 @@ static void null_close(tn_instance* self) { free(self); }
 /* ---- devices: fill at most `cap` entries, `stride` bytes apart; *out_n is the full count, so that cap 0 counts. */
 static tn_status null_devices(tn_instance* self, tn_device_info* out, uint32_t stride, uint32_t cap, uint32_t* out_n, tn_diag* diag) {
   tn_device_info info;
-  (void)diag;
   *out_n = NULL_DEVICES;
   for (uint32_t i = 0; i < cap && i < *out_n; ++i) {
     memset(&info, 0, sizeof info);
@@ -63,30 +62,34 @@ static tn_status null_devices(tn_instance* self, tn_device_info* out, uint32_t s
 }
 static tn_status null_device_open(tn_instance* self, uint32_t index, const tn_ext* options, tn_device** out, tn_diag* diag) {
   const uint32_t count = NULL_DEVICES;
-  if (index >= count) return tnk_fail(diag, TN_E_NOT_FOUND, 901, "no device null:%u\nwhy: there are %u\ntry: a smaller index", (unsigned)index, (unsigned)count);
+  if (index >= count)
+    return tnk_fail(diag, TN_E_NOT_FOUND, 901, "no device null:%u\nwhy: there are %u\ntry: a smaller index", (unsigned)index, (unsigned)count);
   for (; options; options = options->next)
-    if (options->id & TN_EXT_CRITICAL) return tnk_fail(diag, TN_E_EXT, 902, "unknown option\nwhy: extension %u is critical\ntry: leave it out", (unsigned)options->id);
-  if (!(*out = (tn_device*)object(self, sizeof **out, diag))) return TN_E_OOM;
-  (*out)->owner = self;
-  return TN_OK;
+    if (options->id & TN_EXT_CRITICAL)
+      return tnk_fail(diag, TN_E_EXT, 902, "unknown option\nwhy: extension %u is critical\ntry: leave it out", (unsigned)options->id);
+  *out = (tn_device*)object(self, sizeof **out, diag);
+  return *out ? TN_OK : TN_E_OOM;
 }
 static void null_device_close(tn_device* device) { drop(device->owner, device); }
 
 /* ---- memory: the host pools, so these may be slow. HOST_VISIBLE only if tn_buffer.host may be read and written by the CPU. */
 static tn_status null_spaces(tn_device* device, tn_space_info* out, uint32_t stride, uint32_t cap, uint32_t* out_n, tn_diag* diag) {
-  const tn_space_info info = {stride < sizeof info ? stride : (uint32_t)sizeof info, 0, NULL, TN_SPACE_PAGEABLE, TN_SPACE_HOST_VISIBLE | TN_SPACE_COHERENT, 64, GIB, GIB};
-  (void)device, (void)diag;
+  const uint32_t size = stride < sizeof(tn_space_info) ? stride : (uint32_t)sizeof(tn_space_info);
+  const tn_space_info info = {size, 0, NULL, TN_SPACE_PAGEABLE, TN_SPACE_HOST_VISIBLE | TN_SPACE_COHERENT, 64, GIB, GIB};
   *out_n = 1;
   if (cap) memcpy(out, &info, info.size);
   return TN_OK;
 }
 static tn_status null_alloc(tn_device* device, uint32_t space, uint64_t bytes, uint64_t align, tn_buffer* out, tn_diag* diag) {
   void* p = NULL;
-  if (space != 0 || align & (align - 1)) return tnk_fail(diag, TN_E_ARG, 903, "alloc: space %u, alignment %llu\nwhy: there is space 0, alignments are powers of two\ntry: 0 and 64", (unsigned)space, (unsigned long long)align);
+  if (space != 0 || align & (align - 1))
+    return tnk_fail(diag, TN_E_ARG, 903, "alloc: space %u, alignment %llu\nwhy: there is space 0, alignments are powers of two\ntry: 0 and 64",
+                    (unsigned)space, (unsigned long long)align);
   const uint64_t used = bytes > GIB ? GIB : __atomic_fetch_add(&device->owner->used_bytes, bytes, __ATOMIC_SEQ_CST);
   if (used + bytes > GIB || posix_memalign(&p, align < 64 ? 64 : align, bytes ? bytes : 1) != 0) {
     if (bytes <= GIB) __atomic_fetch_sub(&device->owner->used_bytes, bytes, __ATOMIC_SEQ_CST);
-    return tnk_fail(diag, TN_E_OOM, 904, "alloc: out of memory\nwhy: %llu bytes asked, %llu of 1 GiB in use\ntry: a smaller batch", (unsigned long long)bytes, (unsigned long long)used);
+    return tnk_fail(diag, TN_E_OOM, 904, "alloc: out of memory\nwhy: %llu bytes asked, %llu of 1 GiB in use\ntry: a smaller batch",
+                    (unsigned long long)bytes, (unsigned long long)used);
   }
   const tn_buffer made = {(uint64_t)(uintptr_t)p, 0, bytes, p, space, 0}; /* the handle is yours to define, but not 0 */
   *out = made;
@@ -100,23 +103,22 @@ static void null_free(tn_device* device, const tn_buffer* buffer) { /* no queue 
 
 /* ---- queues: in order, one thread at a time. One side of a copy may be host memory (handle 0). */
 static tn_status null_copy(tn_dev_queue* queue, const tn_view* dst, const tn_view* src, tn_diag* diag) {
-  (void)queue;
-  if (src->bytes < dst->bytes || !src->host || !dst->host) return tnk_fail(diag, TN_E_ARG, 905, "copy: no source\nwhy: %llu bytes for %llu\ntry: equal sizes", (unsigned long long)src->bytes, (unsigned long long)dst->bytes);
+  if (src->bytes < dst->bytes || !src->host || !dst->host)
+    return tnk_fail(diag, TN_E_ARG, 905, "copy: no source\nwhy: %llu bytes for %llu\ntry: equal sizes", (unsigned long long)src->bytes,
+                    (unsigned long long)dst->bytes);
   memmove(dst->host, src->host, dst->bytes);
   return TN_OK;
 }
 static tn_status null_queue_open(tn_device* device, uint32_t flags, int32_t priority, tn_dev_queue** out, tn_diag* diag) {
-  (void)flags, (void)priority;
-  if (!(*out = (tn_dev_queue*)object(device->owner, sizeof **out, diag))) return TN_E_OOM;
-  (*out)->owner = device->owner;
-  return TN_OK;
+  *out = (tn_dev_queue*)object(device->owner, sizeof **out, diag);
+  return *out ? TN_OK : TN_E_OOM;
 }
 static void null_queue_close(tn_dev_queue* queue) { drop(queue->owner, queue); }
 
 /* ---- timelines: a number that only grows, from any thread. queue NULL: by the host, now; else in the queue's order. */
 static tn_status null_timeline_open(tn_device* device, uint64_t initial, tn_dev_timeline** out, tn_diag* diag) {
-  if (!(*out = (tn_dev_timeline*)object(device->owner, sizeof **out, diag))) return TN_E_OOM;
-  (*out)->owner = device->owner;
+  *out = (tn_dev_timeline*)object(device->owner, sizeof **out, diag);
+  if (!*out) return TN_E_OOM;
   tnk_line_open(&(*out)->line, initial);
   return TN_OK;
 }
@@ -125,21 +127,18 @@ static void null_timeline_close(tn_dev_timeline* timeline) {
   drop(timeline->owner, timeline);
 }
 static tn_status null_signal(tn_dev_queue* queue, tn_dev_timeline* timeline, uint64_t value, tn_diag* diag) {
-  (void)queue;
   return tnk_line_signal(&timeline->line, value, diag);
 }
 static tn_status null_wait(tn_dev_queue* queue, tn_dev_timeline* timeline, uint64_t value, uint64_t timeout_ns, tn_diag* diag) {
   return tnk_line_wait(&timeline->line, value, queue ? TN_FOREVER : timeout_ns, diag); /* an inline queue waits on its caller */
 }
 static tn_status null_query(tn_dev_timeline* timeline, uint64_t after, uint64_t* out_value, uint64_t* out_failed, tn_diag* diag) {
-  (void)after, (void)diag;
   *out_value = tnk_line_value(&timeline->line);
   *out_failed = 0; /* else the first value above `after` whose work failed; here work fails in its own call */
   return TN_OK;
 }
 
 static tn_status null_kernels(tn_instance* self, const tn_kernel_info** out, uint32_t* out_stride, uint32_t* out_n, tn_diag* diag) {
-  (void)diag;
   *out = self->kernel; /* rows live until close */
   *out_stride = sizeof(tn_kernel_info);
   *out_n = NULL_KERNELS;
@@ -153,6 +152,5 @@ static const tn_plugin table = {
     null_queue_open, null_queue_close, null_timeline_open, null_timeline_close, null_signal, null_wait, null_query, null_kernels, NULL};
 
 TN_EXPORT const tn_plugin* tn_plugin_query(uint32_t abi, const tn_host* host) {
-  (void)host;
   return abi == TN_ABI_CURRENT ? &table : NULL;
 }

@@ -10,7 +10,7 @@ PLANTS = pathlib.Path(os.environ["TENON_PLANTS"])
 
 class APlantedFault(unittest.TestCase):
     def fails_only(self, plant, level, *words):
-        code, report, _ = conformance("--plugin", PLANTS / f"libsim_{plant}.so", "--level", 6)
+        code, report, _ = conformance("--plugin", PLANTS / f"libsim_{plant}.so", "--level", 6, "--config", "sim.memory_bytes=268435456")
         self.assertEqual(failed_levels(report), [level], failures(report))
         self.assertEqual(code, 1)
         self.assertFalse(report["passed"])

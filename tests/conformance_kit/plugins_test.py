@@ -17,7 +17,7 @@ class ThePluginsOfTheTree(unittest.TestCase):
         return report
 
     def test_the_simulated_accelerator_passes_all_levels(self):
-        report = self.passes("--plugin", plugin("sim"))
+        report = self.passes("--plugin", plugin("sim"), "--config", "sim.memory_bytes=268435456")
         self.assertEqual(report["plugin"], "dev.tenon.sim")
         self.assertEqual({c["level"] for c in report["checks"]}, {1, 2, 3, 4, 5, 6})
 

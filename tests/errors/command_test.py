@@ -95,6 +95,17 @@ def cases(files):
     yield "TN-CLI-022", "", tenon("train", "--resume", str(files.folder / "runs"))
     yield "TN-CLI-023", "", tenon("eval", str(files.model), "--data", str(files.folder / "five"))
     yield "TN-CLI-024", "", tenon("predict", str(files.model), str(files.folder / "five/t10k-images-idx3-ubyte"))
+    yield "TN-CLI-030", "", tenon("conformance")
+    yield "TN-CLI-031", "", tenon("abi", "check", "/nowhere/libtenon_backend_acme.so")
+    yield "TN-CLI-032", "", tenon("conformance", "--device", "cpu:0", "--config", "sim.devices")
+    (files.folder / "lists.json").write_text('{"never": [{"check": "1.exports"}]}')
+    yield "TN-CLI-033", "", tenon("conformance", "--device", "cpu:0", "--lists", str(files.folder / "lists.json"))
+    yield "TN-CLI-034", "", without_plugins("conformance", "--device", "acme:0")
+    yield "TN-CLI-035", "", tenon("abi", "show", "libtenon_backend_acme.so")
+    yield "TN-CLI-036", "", tenon("new", "plugin", "acme")
+    yield "TN-CLI-037", "", tenon("new", "backend", "Acme-2")
+    yield "TN-CLI-038", "", tenon("new", "backend", "acme", str(files.folder))
+    yield "TN-CLI-039", "", tenon("new", "backend", "acme", "/dev/null/acme")
 
 
 class Command(unittest.TestCase):

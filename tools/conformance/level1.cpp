@@ -158,6 +158,10 @@ void judge_row(Trial& t, const tn_kernel_info& row, std::set<std::string>* names
   t.need(row.op_min <= row.op_max, name + ": the range of op versions is empty");
   t.need(row.op_id >= 1u << 16 || ops::find_op(row.op_id) != nullptr, name + ": no op has number " + std::to_string(row.op_id));
   t.need(row.n_cons == 0 || row.cons != nullptr, name + ": n_cons without constraints");
+  if (const tn_kernel_packed* stored = packed_of(row); stored != nullptr) {
+    t.need(stored->bytes != nullptr && stored->pack != nullptr, name + ": a stored input needs bytes and pack");
+    t.need(stored->layout != nullptr && stored->layout[0] != 0 && std::strlen(stored->layout) < 64, name + ": the layout of its stored input has no name, or a long one");
+  }
   bool device_kind = false;
   for (uint32_t i = 0; row.cons != nullptr && i < row.n_cons; ++i) {
     const tn_constraint& c = row.cons[i];

@@ -9,6 +9,7 @@
 
 #include "ops/cases.h"
 #include "tools/conformance/expect.h"
+#include "tools/conformance/problem.h"
 #include "tools/conformance/special.h"
 #include "tools/conformance/subject.h"
 
@@ -116,7 +117,8 @@ std::vector<ops::Case> of_length(uint64_t op_id, int64_t n) {
               {.in = {operand({3, n})}, .attrs = {case_ints(TN_KEY_AXES, {1}), case_i64(TN_KEY_MONOID, TN_MONOID_MAX)}, .push = {}},
               {.in = {operand({n, 3})}, .attrs = {case_ints(TN_KEY_AXES, {0}), case_i64(TN_KEY_MONOID, TN_MONOID_MIN)}, .push = {}}};
     case TN_OPID_MATMUL:
-      return {{.in = {operand({3, n}), operand({n, 5})}, .attrs = {}, .push = {}}, {.in = {operand({n, 3}), operand({3, n})}, .attrs = {}, .push = {}}};
+      return {{.in = {operand({3, n}), operand({n, 5})}, .attrs = {}, .push = {}}, {.in = {operand({n, 3}), operand({3, n})}, .attrs = {}, .push = {}},
+              {.in = {operand({3, n}, ops::Fill::Normal, TN_U8), operand({n, 5}, ops::Fill::Normal, TN_I8)}, .attrs = {}, .push = {}}};
     case TN_OPID_GATHER:
       return {{.in = {operand({5}), index({n}, 5)}, .attrs = {case_i64(TN_KEY_AXIS, 0)}, .push = {}},
               {.in = {operand({4, some}), index({4, n}, some)}, .attrs = {case_i64(TN_KEY_AXIS, 1)}, .push = {}}};
@@ -148,6 +150,33 @@ void lengths(Session& session, Subject& s, const tn_kernel_info& info) {
   });
 }
 
+// One plan for every shape of a class: the core itself asks with symbols, so this goes through the runtime, the row pinned.
+void dynamic(Session& session, Subject& s, const tn_kernel_info& info) {
+  if ((info.flags & TN_KERNEL_DYNAMIC) == 0 || packed_of(info) != nullptr) return;
+  session.check(std::string("3.dynamic.") + info.name, {"numerics", "dynamic"}, [&](Trial& t) {
+    if (session.options.plugin.empty()) return t.skip("linked: the runtime has it already");
+    Machine machine({session.options.plugin});
+    Report names;
+    describe(session.options, &names);
+    const std::string device = s.pack() ? "cpu:0" : names.device;
+    if (machine.device(device) == 0) return t.skip("the runtime does not offer " + device);
+    const ops::OpDecl& decl = *ops::find_op(info.op_id);
+    uint32_t number = 0;
+    for (const ops::Case& c : decl.cases()) {
+      const auto dtypes = dtypes_of(decl);
+      const uint32_t dtype = (decl.dtypes >> TN_F32 & 1) != 0 && number % 2 == 0 ? uint32_t{TN_F32} : dtypes[number % dtypes.size()];
+      const Call call = consistent(make_call(decl, c, dtype, number++));
+      const Outcome got = machine.run(call, device, {info.name, {}, {}});
+      if (got.status == TN_E_UNSUPPORTED || got.status == TN_E_POLICY) continue;
+      const Expectation expected = expected_of(decl, c, call, dtype);
+      if (!expected.outcome.ok()) continue;
+      t.count();
+      const std::string wrong = got.ok() ? difference(expected, got) : got.message;
+      if (!wrong.empty()) t.fail(spec_text(call) + ": " + wrong);
+    }
+  });
+}
+
 }  // namespace
 
 void level3(Session& session) {
@@ -158,6 +187,7 @@ void level3(Session& session) {
     values(session, s, *row);
     strides(session, s, *row);
     lengths(session, s, *row);
+    dynamic(session, s, *row);
     special_values_of(session, s, *row);
   }
 }

@@ -119,11 +119,17 @@ class Judge {
 
   Lie look(const Draw& d) {
     const Call call = d.call(decl_);
-    Problem p;
+    Problem strided;
     std::string why;
-    if (make_problem(call, &p, &why) != TN_OK) return {};
+    if (make_problem(call, &strided, &why) != TN_OK) return {};
+    const Problem p = s_.as_asked(row_, strided);
+    const tn_kernel_packed* stored = packed_of(row_);
+    if (stored != nullptr && p.seen[stored->operand].layout != TN_LAYOUT_OPAQUE) return {};
     tn_diag diag = empty_diag();
     if (first_failing(row_, p.op(), s_.ref(), &why) >= 0) return outside(p);
+    uint64_t bytes = 0;
+    if (const tn_status status = s_.storable(row_, p, &bytes, &diag); status != TN_OK)
+      return fault_of(status, diag).empty() ? Lie{} : Lie{"words", "its bytes() refuses it, but " + fault_of(status, diag)};
     tn_support support{};
     support.size = sizeof support;
     if (row_.supports != nullptr) {

@@ -104,6 +104,21 @@ std::string spec_text(const Call& call) {
   return text;
 }
 
+Problem& Problem::operator=(const Problem& other) {
+  call = other.call, in = other.in, out = other.out, seen = other.seen, op_ = other.op_;
+  op_.type = seen.data();
+  return *this;
+}
+
+Problem Problem::with_opaque(uint32_t operand) const {
+  Problem p = *this;
+  tn_type& t = p.seen[operand];
+  t.layout = TN_LAYOUT_OPAQUE, t.align_log2 = 6;
+  int64_t step = 1;
+  for (int i = t.rank - 1; i >= 0; --i) t.stride[i] = step, step *= t.dim[i];
+  return p;
+}
+
 std::string Problem::text() const { return spec_text(*call); }
 
 tn_status make_problem(const Call& call, Problem* out, std::string* message) {

@@ -20,6 +20,11 @@ class Problem {
   std::vector<tn_type> out;        // as infer gives them
   std::vector<tn_type> seen;       // inputs, then outputs, as the kernel sees them
   const tn_op& op() const { return op_; }
+  // Types and attributes as they are, but one input's (it has no strides left: its bytes are a kernel's own).
+  Problem with_opaque(uint32_t operand) const;
+  Problem() = default;
+  Problem(const Problem& other) { *this = other; }
+  Problem& operator=(const Problem& other);
   std::string text() const;        // an op spec: "matmul f32[2,3] f32[3,4]{1,3} --attr dtype=f32"
 
  private:

@@ -162,6 +162,36 @@ void casts(Session& session, Subject& s, const tn_kernel_info& row) {
   });
 }
 
+// INDEX counts in the output's row-major order, whatever the operands' strides are.
+void write_indices(ProgramBuilder& b) {
+  const auto whole = b.index(TN_INDEX_FLAT, TN_I64), row = b.index(0, TN_I64), column = b.index(1, TN_I64);
+  b.output(b.op(TN_OP_ADD, b.input(0), whole));
+  b.output(b.op(TN_OP_SUB, row, column));
+}
+
+void indices(Session& session, Subject& s, const tn_kernel_info& row) {
+  session.check(std::string("3.index.") + row.name, {"numerics"}, [&](Trial& t) {
+    Call call{"pointwise", {ops::case_program(TN_KEY_PROGRAM, write_indices)}, {}, {}, TN_I64};
+    bool any = false;
+    for (const ops::Layout layout : {ops::Layout::Dense, ops::Layout::Permuted, ops::Layout::Gapped}) {
+      Array x{TN_I64, {5, 7}, std::vector<Number>(35, 1000), layout};
+      call.in = {x};
+      Array flat{TN_I64, {5, 7}, {}}, difference_of_axes = flat;
+      for (int i = 0; i < 35; ++i) flat.v.push_back(1000 + i), difference_of_axes.v.push_back(i / 7 - i % 7);
+      Problem p;
+      std::string why;
+      if (make_problem(call, &p, &why) != TN_OK || s.asks(row, p, &why) != Subject::Answer::Yes) continue;
+      const Outcome got = s.run(row, p);
+      any = true;
+      t.count();
+      if (!got.ok()) return t.fail(p.text() + ": " + got.message);
+      const std::string wrong = difference(flat, got.out[0], {}) + difference(difference_of_axes, got.out[1], {});
+      if (!wrong.empty()) t.fail(p.text() + ": " + wrong);
+    }
+    if (!any) t.skip("takes no INDEX");
+  });
+}
+
 // ---- monoids ------------------------------------------------------------------------------------------------------
 
 struct Monoid { uint32_t number; const char* formula; };
@@ -259,7 +289,7 @@ void moved(Session& session, Subject& s, const tn_kernel_info& row) {
 
 void special_values_of(Session& session, Subject& s, const tn_kernel_info& row) {
   switch (row.op_id) {
-    case TN_OPID_POINTWISE: each_opcode(session, s, row); casts(session, s, row); break;
+    case TN_OPID_POINTWISE: each_opcode(session, s, row); casts(session, s, row); indices(session, s, row); break;
     case TN_OPID_REDUCE: each_monoid(session, s, row); break;
     case TN_OPID_COPY: case TN_OPID_GATHER: case TN_OPID_SCATTER: moved(session, s, row); break;
     default: break;

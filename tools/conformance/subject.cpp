@@ -217,10 +217,38 @@ Memory& Subject::slot(size_t number, uint64_t bytes) {
   return slots_[number];
 }
 
-Subject::Answer Subject::asks(const tn_kernel_info& row, const Problem& p, std::string* why, tn_support* out) {
+const tn_kernel_packed* packed_of(const tn_kernel_info& row) {
+  for (const tn_ext* e = row.next; e != nullptr; e = e->next)
+    if (e->id == TN_EXT_KERNEL_PACKED) return reinterpret_cast<const tn_kernel_packed*>(e);
+  return nullptr;
+}
+
+Problem Subject::as_asked(const tn_kernel_info& row, const Problem& p) const {
+  const tn_kernel_packed* stored = packed_of(row);
+  const bool there = stored != nullptr && stored->operand < p.in.size() && p.in[stored->operand].type.dtype != 0;
+  return there ? p.with_opaque(stored->operand) : p;
+}
+
+tn_status Subject::storable(const tn_kernel_info& row, const Problem& p, uint64_t* out_bytes, tn_diag* diag) {
+  const tn_kernel_packed* stored = packed_of(row);
+  if (stored == nullptr) return TN_OK;
+  std::vector<tn_type> types = p.seen;
+  types[stored->operand] = p.in[stored->operand].type;
+  tn_op op = p.op();
+  op.type = types.data();
+  return stored->bytes(self(), &ref_, &op, out_bytes, diag);
+}
+
+Subject::Answer Subject::asks(const tn_kernel_info& row, const Problem& strided, std::string* why, tn_support* out) {
+  const Problem p = as_asked(row, strided);
   const tn_op& op = p.op();
+  if (const tn_kernel_packed* stored = packed_of(row); stored != nullptr && p.seen[stored->operand].layout != TN_LAYOUT_OPAQUE)
+    return *why = "the input that it wants stored is absent", Answer::Constraint;
   if (op.op_version < row.op_min || op.op_version > row.op_max) return *why = "another version of the op", Answer::Constraint;
   if (first_failing(row, op, ref_, why) >= 0) return Answer::Constraint;
+  uint64_t bytes = 0;
+  tn_diag about_bytes = empty_diag();
+  if (const tn_status status = storable(row, p, &bytes, &about_bytes); status != TN_OK) return *why = text_of(status, about_bytes), Answer::Refused;
   if (row.supports == nullptr) return Answer::Yes;
   tn_support support{};
   support.size = sizeof support;
@@ -260,7 +288,24 @@ Array taken(const tn_type& t, const std::vector<unsigned char>& bytes, size_t fi
 
 }  // namespace
 
-Outcome Subject::run(const tn_kernel_info& row, const Problem& p, Stage* stage) {
+// Puts the stored form of an input into memory of its own and its view in the place of the strided one.
+tn_status Subject::store(const tn_kernel_info& row, const Problem& p, std::vector<tn_view>* views, tn_diag* diag) {
+  const tn_kernel_packed* stored = packed_of(row);
+  if (stored == nullptr) return TN_OK;
+  uint64_t bytes = 0;
+  if (tn_status s = storable(row, p, &bytes, diag); s != TN_OK) return s;
+  std::vector<tn_type> types = p.seen;
+  types[stored->operand] = p.in[stored->operand].type;
+  tn_op op = p.op();
+  op.type = types.data();
+  const tn_view dst = slot(p.in.size() + p.out.size() + 1, bytes).view(0, bytes);
+  if (tn_status s = stored->pack(self(), &ref_, &op, &(*views)[stored->operand], &dst, queue_, diag); s != TN_OK) return s;
+  (*views)[stored->operand] = dst;
+  return finish(diag);
+}
+
+Outcome Subject::run(const tn_kernel_info& row, const Problem& strided, Stage* stage) {
+  const Problem p = as_asked(row, strided);
   Outcome o;
   Stage at = Stage::Prepare;
   if (stage == nullptr) stage = &at;
@@ -293,6 +338,9 @@ Outcome Subject::run(const tn_kernel_info& row, const Problem& p, Stage* stage) 
     write(m, 0, poison.data(), poison.size());
     views.push_back(m.view(kFence, sizes[k]));
   }
+  *stage = Stage::Launch;
+  o.status = store(row, p, &views, &d);
+  if (o.status != TN_OK) return row.retire(self(), &ref_, plan), o.message = "pack: " + text_of(o.status, d), o;
   if (plan->workspace_bytes != 0) views.push_back(slot(p.in.size() + p.out.size(), plan->workspace_bytes).view(0, plan->workspace_bytes));
   *stage = Stage::Launch;
   o.status = launch(*plan, p, views, &d);

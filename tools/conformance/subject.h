@@ -60,6 +60,9 @@ class Instance {
 };
 tn_plugin table_of(const tn_plugin* given);
 
+// The row's extension about a stored input, NULL when it has none.
+const tn_kernel_packed* packed_of(const tn_kernel_info& row);
+
 struct Memory {
   tn_buffer buffer{};
   uint64_t bytes = 0;
@@ -94,15 +97,20 @@ class Subject {
   // Signals the own timeline behind everything on the own queue, and waits. The failure, if work since the last call failed.
   tn_status finish(tn_diag* diag);
 
+  // The problem as the row is asked about it: an input that it takes only stored by its own `pack` has an opaque layout.
+  Problem as_asked(const tn_kernel_info& row, const Problem& p) const;
   // Whether constraints and supports() let the op through. why: what refused it.
   enum class Answer { Yes, Constraint, Refused };
   Answer asks(const tn_kernel_info& row, const Problem& p, std::string* why, tn_support* out = nullptr);
+  // Whether the row's `bytes` and `pack` take the input of a row that has them; TN_OK for all others.
+  tn_status storable(const tn_kernel_info& row, const Problem& p, uint64_t* out_bytes, tn_diag* diag);
   enum class Stage { Prepare, Launch, Work, Done };
   // Runs the op by this kernel. o.status is the failure, *stage where it was. Bytes that no element of an output covers
   // must stay as they were, else TN_E_BUG.
   Outcome run(const tn_kernel_info& row, const Problem& p, Stage* stage = nullptr);
 
  private:
+  tn_status store(const tn_kernel_info& row, const Problem& p, std::vector<tn_view>* views, tn_diag* diag);
   Memory& slot(size_t number, uint64_t bytes);
   tn_status launch(const tn_kernel_plan& plan, const Problem& p, std::vector<tn_view> views, tn_diag* diag);
   Host host_, base_host_;

@@ -27,7 +27,7 @@ extern "C" {
 
 /* ---- answers ------------------------------------------------------------------------------------------------------- */
 /* Fills diag (may be NULL) with a text "what\nwhy: values\ntry: one fix", cut to fit, and returns `status`.
- * id: a number of yours, shown as TN-DEVICE-<id>; 900 and above are for vendors. */
+ * id: a number of yours, shown as TN-DEVICE-<id>; 900 to 979 are for vendors, 980 to 999 the kit's. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
 #endif

@@ -10,7 +10,7 @@ namespace tenon::cpu {
 
 MatmulShape packed_shape(const tn_op& op) {
   MatmulShape s = matmul_shape(op);
-  while (s.rank > 0) {
+  while (s.rank > 0 && s.batch > 0) {  // no batch at all: nothing to fold, nothing to do
     const int last = s.rank - 1;
     const bool one_row = s.m == 1;
     const bool folds = s.a_step[last] > 0 && (one_row || (s.a_step[last] == s.m * s.a_row && s.c_step[last] == s.m * s.c_row));

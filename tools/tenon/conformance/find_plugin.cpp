@@ -48,7 +48,7 @@ Target plugin_of_device(Context& context, const std::string& device) {
   waitpid(pid, &status, 0);
   const size_t at = text.find(' ');
   if (text.empty() || text[0] == '!' || at == std::string::npos)
-    throw Failure(kMissing, "TN-CLI-034", "no plugin offers this device", device, "devices here: " + (at == std::string::npos ? "none" : text.substr(at + 1)), "tenon devices --all");
+    throw Failure(kMissing, "TN-CLI-034", "no plugin offers this device", device, "devices here: " + (at == std::string::npos ? "none" : text.substr(at + 1)), "tenon devices");
   return {text.substr(at + 1), static_cast<uint32_t>(std::stoul(text.substr(0, at)))};
 }
 

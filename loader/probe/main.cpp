@@ -58,7 +58,7 @@ void keep_small() {
 bool board(tenon::kernel::Runtime& runtime, tenon::kernel::PluginSlot* slot, const std::string& path, tn_plugin* table) {
   MappedFile file;
   if (file.open(path)) return false;
-  const ColdResult cold = read_cold_elf(file.bytes());
+  const ColdResult cold = read_cold(file.bytes());
   const HostFacts host = host_facts();
   if (check_cold(cold, host)) return false;
   std::strcpy(slot->entry.id, cold.cold.id);

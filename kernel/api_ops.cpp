@@ -92,7 +92,7 @@ tn_status make_request(Runtime& rt, const tn_spec* spec, Request* r, tn_diag* di
   r->type_only.resize(spec->n_in, false);
   for (uint32_t i = 0; i < spec->n_in; ++i)
     if (spec->in[i] && !rt.types().get(spec->in[i], &r->in[i]))
-      return fail(diag, TN_E_STALE, id(kState, 5), "type id of operand %u is stale\nwhy: the type table was swept since\ntry: intern the type again", i);
+      return fail(diag, TN_E_STALE, id(kState, 5), "type id of operand %u is stale\nwhy: id %u is of an old generation, or no id\ntry: intern the type again", i, spec->in[i]);
   if (!r->op->derived()) r->n_out = output_count(*r->op->def, *r->attrs);
   if (!spec->device) return TN_OK;
   r->device = rt.device(spec->device);

@@ -482,9 +482,10 @@ tn_status Runtime::shut_down(uint64_t timeout_ns, tn_diag* diag) {
   }
   for (auto& q : queues)
     if (q && q->dev_queue) {
-      // Plans first: retiring their kernels needs nothing of the queue.
+      // Plans first: retiring their kernels needs nothing of the queue but that its work, which runs them, is done. Whatever
+      // the timeout: the queues are off the list already, so that retiring itself waits for none of them.
       tn_diag ignored;
-      if (!q->inline_work) wait_queue(q.get(), q->submitted.load(), timeout_ns, &ignored);
+      if (!q->inline_work) wait_queue(q.get(), q->submitted.load(), TN_FOREVER, &ignored);
       clear_cache(q.get());
     }
   drop_plans();

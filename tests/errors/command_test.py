@@ -63,7 +63,8 @@ class Files:
         write_data(folder / "four", 4)
         write_data(folder / "five", 5)
         self.model = folder / "model.safetensors"
-        done = tenon("train", "--data", str(folder / "four"), "--model.layers=flatten,linear 10", "--steps=1", "--kernels=reference", f"--out={self.model}")
+        done = tenon("train", "--data", str(folder / "four"), "--model.layers=flatten,linear 10", "--steps=1", "--kernels=reference",
+                     f"--checkpoint.dir={folder / 'checkpoints'}", f"--out={self.model}")
         assert done.returncode == 0, done.stderr
         header = b"{}"
         (folder / "bare.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
@@ -90,6 +91,7 @@ def cases(files):
     yield "TN-CLI-009", "", tenon("bench", "gem")
     yield "TN-CLI-010", "", full_output()
     yield "TN-CLI-012", "", without_plugins("bench", "dispatch", "--case", "add16.nograd", "--need", "torch")
+    yield "TN-CLI-013", "", tenon("caps", "sim:0", "--measure", env={"XDG_CACHE_HOME": "", "HOME": ""})
     yield "TN-CLI-020", "", tenon("eval", str(files.folder / "bare.safetensors"), "--data", data)
     yield "TN-CLI-021", "", tenon("train", "--data", data, "--precision=bf16")
     yield "TN-CLI-022", "", tenon("train", "--resume", str(files.folder / "runs"))

@@ -17,8 +17,10 @@ std::vector<std::string>& folders() {
 std::string steady(std::string text) {
   for (const std::string& folder : folders())
     for (size_t at; (at = text.find(folder)) != std::string::npos;) text.replace(at, folder.size(), "DIR");
-  static const std::regex line("[A-Za-z0-9_]+\\.(cpp|h|hpp):[0-9]+"), address("0x[0-9a-f]{9,}");
-  return std::regex_replace(std::regex_replace(text, line, "FILE:LINE"), address, "ADDRESS");
+  static const std::regex line("[A-Za-z0-9_]+\\.(cpp|h|hpp):[0-9]+"), address("0x[0-9a-f]{9,}"), build_id("\\b[0-9a-f]{40}\\b");
+  text = std::regex_replace(text, line, "FILE:LINE");
+  text = std::regex_replace(text, address, "ADDRESS");
+  return std::regex_replace(text, build_id, "BUILD_ID");
 }
 
 std::string text_of(const Said& s) {

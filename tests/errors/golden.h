@@ -7,7 +7,8 @@
 //   where: ...
 //
 // What differs from run to run is written as a word: FILE:LINE for a line of these tests, DIR for a folder of the test,
-// ADDRESS for a pointer. With TENON_GOLDEN_UPDATE=1 in the environment the files are written instead of compared.
+// ADDRESS for a pointer, BUILD_ID for the build id of a plugin. With TENON_GOLDEN_UPDATE=1 in the environment the files are
+// written instead of compared.
 #pragma once
 #include "tests/errors/said.h"
 

@@ -43,18 +43,32 @@ Said two_sweeps() {
   return other;
 }
 
+// Memory is used again, and its version counts the writes of all its tensors: what came before the case is taken off.
+Said versions_from_one(Said s) {
+  const std::string word = "version ";
+  int64_t before = -1;
+  for (size_t at = s.why.find(word); at != std::string::npos; at = s.why.find(word, at)) {
+    at += word.size();
+    size_t digits = 0;
+    const int64_t version = std::stoll(s.why.substr(at), &digits);
+    if (before < 0) before = version - 1;
+    s.why.replace(at, digits, std::to_string(version - before));
+  }
+  return s;
+}
+
 }  // namespace
 
 Table grad_cases() {
   return {
-      {"TN-GRAD-001", "", [] { return thrown([] { Tensor x = leaf(), y = sigmoid(x); y.detach().zero_(); sum(y).backward(); }); }},
+      {"TN-GRAD-001", "", [] { return versions_from_one(thrown([] { Tensor x = leaf(), y = sigmoid(x); y.detach().zero_(); sum(y).backward(); })); }},
       {"TN-GRAD-002", "", [] { return thrown([] { Tensor x = leaf(); const Tensor loss = sum(x * x); loss.backward(); loss.backward(); }); }},
       {"TN-GRAD-003", "", [] { return thrown([] { Tensor x = leaf(); x.add_(1); }); }},
       {"TN-GRAD-004", "", [] { return thrown([] { Tensor x = leaf(), y = x * x, v = y.reshape({2, 1}); v.mul_(2); }); }},
       {"TN-GRAD-005", "of backward", [] { return thrown([] { tensor({1.f}).backward(); }); }},
       {"TN-GRAD-005", "of a hook", [] { return thrown([] { on_gradient(tensor({1.f}), [](const Tensor& g) { return g; }); }); }},
       {"TN-GRAD-006", "", [] { return thrown([] { Tensor x = leaf(); grad(sum(apply<SavesBetween>({x})), x, {.create_graph = true}); }); }},
-      {"TN-GRAD-007", "", [] { return thrown([] { Tensor x = leaf(), y = x * x, v = y.reshape({2, 1}); y.mul_(2); sum(v * 2.f).backward(); }); }},
+      {"TN-GRAD-007", "", [] { return versions_from_one(thrown([] { Tensor x = leaf(), y = x * x, v = y.reshape({2, 1}); y.mul_(2); sum(v * 2.f).backward(); })); }},
       {"TN-GRAD-008", "", two_sweeps},
       {"TN-GRAD-009", "", [] { return thrown([] { Tensor x = leaf(), y = leaf(); sum(apply<GivesOne>({x, y})).backward(); }); }},
       {"TN-GRAD-010", "", [] { return thrown([] { Tensor x = leaf(); (x * x).backward(zeros({3})); }); }},

@@ -15,6 +15,7 @@ Table grad_cases();
 Table load_cases();
 Table mem_cases();
 Table op_cases();
+Table packed_cases();  // of packed operands: ids of several families
 Table shape_cases();
 Table state_cases();
 Table train_cases();

@@ -150,6 +150,17 @@ TEST_F(Queues, have_done_their_work_before_their_memory_goes_back_to_the_device)
   }
 }
 
+// Kernels are retired before their queues are closed, and not under work that still runs them.
+TEST_F(Queues, are_emptied_before_the_runtime_ends_whatever_the_timeout) {
+  const uint32_t add = op("add");
+  tn_queue* q = nullptr;
+  TN_ASSERT_OK(tn_queue_create(runtime.get(), sim, 0, &q, diag));
+  tn_tensor* x = tensor_on(q, {1, 2});
+  for (int n = 0; n < 50; ++n) tn_tensor_release(sum(q, x, x, add));
+  tn_tensor_release(x);
+  TN_ASSERT_OK(runtime->core.shut_down(0, diag));
+}
+
 // Its simulated accelerator answers at once.
 class LongQueue : public Queues {
  protected:

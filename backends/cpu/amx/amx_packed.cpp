@@ -119,7 +119,7 @@ tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, cons
     shape_plan<kBf16>(p, *p.instance, *op);
     p.workspace_bytes = uint64_t(p.scratch_bytes) * p.instance->threads;
     if (!p.post.build(*p.instance, *op))
-      return fail(diag, TN_E_UNSUPPORTED, error_id(6, 61), "%s: the program after the product does not fit\nwhy: too many values at once\ntry: split it", kName<kBf16>);
+      return fail(diag, TN_E_UNSUPPORTED, error_id(6, 60), "%s: no code for the program\nwhy: supports() would have refused it\ntry: ask supports() before prepare()", kName<kBf16>);
     return TN_OK;
   });
 }

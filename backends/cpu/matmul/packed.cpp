@@ -115,7 +115,7 @@ tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, cons
     p.ns = one_thread_ns(p.shape);
     p.bands = Bands(p.shape, p.instance->threads, p.ns, 6, kColumns);
     if (!p.post.build(*p.instance, *op))
-      return fail(diag, TN_E_UNSUPPORTED, error_id(6, 61), "%s: the program after the product does not fit\nwhy: too many values at once\ntry: split it", kName);
+      return fail(diag, TN_E_UNSUPPORTED, error_id(6, 60), "%s: no code for the program\nwhy: supports() would have refused it\ntry: ask supports() before prepare()", kName);
     return TN_OK;
   });
 }

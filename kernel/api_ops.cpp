@@ -324,6 +324,7 @@ tn_status tn_why(tn_runtime* rt, const tn_spec* spec, tn_candidate* out, uint32_
     std::vector<tn_type> types;
     if (tn_status s = infer_any(rt->core, r, &types, diag)) return s;
     r.flags |= rt->core.call_flags();
+    r.explain = true;
     Decision decision;
     if (tn_status s = decide(rt->core, r, types, &decision, 0, diag)) return s;
     show(shown_rows(decision, r, types, 0), out, stride, cap, out_n);

@@ -316,6 +316,15 @@ tn_plan* from_class(Runtime& rt, const Request& request, const std::string& key,
   return holder.take();
 }
 
+// An expansion that nothing competed with was chosen without its cost, which is that of the parts.
+void cost_of_the_whole(tn_plan* plan) {
+  if (plan->decisions->empty() || plan->decisions->front().empty()) return;
+  tn_candidate& chosen = plan->decisions->front().front();
+  if (chosen.kind != TN_ROW_EXPAND || chosen.source) return;
+  chosen.est_ns = plan->est_ns;
+  chosen.source = TN_FROM_TABLE;
+}
+
 tn_status make_on_device(Runtime& rt, const Request& request, tn_plan** out, tn_diag* diag) {
   const std::string class_key = ClassPlans::key_of(request);
   if ((*out = from_class(rt, request, class_key, diag))) return TN_OK;
@@ -338,6 +347,7 @@ tn_status make_on_device(Runtime& rt, const Request& request, tn_plan** out, tn_
   if (tn_status s = assembler.op(*request.op, request.attrs, request.flags, in, push, request.n_out, &results, 0)) return s;
   plan->n_out = static_cast<uint32_t>(results.size());
   assembler.finish(results);
+  cost_of_the_whole(plan);
   for (const PlanOutput& o : plan->outputs)
     if (o.place.kind == Place::TypeOnly) return fail(diag, TN_E_ARG, id(kOp, 123), "%s returns operand %u, which was given by type alone\nwhy: its data is the result\ntry: pass the tensor", request.op->name.c_str(), o.place.index);
   if (tn_status s = check_type_only(*plan, request, diag)) return s;

@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 
 #include "kernel/fp_env.h"
 #include "kernel/status.h"
 
 namespace tenon::kernel {
 namespace {
+
+const char* kind_text(uint32_t kind) {
+  static constexpr const char* kNames[] = {"no device", "a CPU", "a CUDA device", "a HIP device", "an OpenCL device", "a Vulkan device"};
+  return kind < std::size(kNames) ? kNames[kind] : "a device of a vendor's own kind";
+}
 
 // Texts of one failed constraint. `at` is the operand looked at.
 struct Check {
@@ -113,7 +119,7 @@ struct Check {
 
   bool holds(const tn_constraint& c) const {
     switch (c.kind) {
-      case TN_NEED_DEVICE_KIND: return device.info.kind == c.arg ? true : no("device is of kind %u, kernel is for kind %u", device.info.kind, c.arg);
+      case TN_NEED_DEVICE_KIND: return device.info.kind == c.arg ? true : no("%s is %s, the kernel needs %s", device.name, kind_text(device.info.kind), kind_text(c.arg));
       case TN_NEED_CAP: return cap(c);
       case TN_NEED_ATTR: return attr(c);
       case TN_NEED_PROGRAM_OPCODES:

@@ -109,6 +109,7 @@ struct Request {
   uint32_t n_out = 0;               // 0: as many as the op has
   std::vector<tn_type> in;          // dtype 0: absent
   std::vector<bool> type_only;      // operands given by type alone
+  bool explain = false;             // cost every row, also an expansion that nothing competes with
 };
 
 class Runtime;

@@ -164,9 +164,8 @@ class Chooser {
           return s;
         }
         set_why(&row, TN_WHY_REFUSED, inner.msg);
-      } else if (!usable() && depth_ == 0) {
-        row.shown.est_ns = 1;  // nobody else to compare with; as a part of something else its cost counts
-        row.shown.source = TN_FROM_GUESS;
+      } else if (!usable() && depth_ == 0 && !request_.explain) {
+        row.shown.est_ns = 0;  // nobody else to compare with: the plan knows the cost when its parts are chosen
       } else {
         const double ns = cost_of_parts(&inner);
         if (ns < 0) set_why(&row, TN_WHY_REFUSED, inner.msg);

@@ -473,6 +473,24 @@ void Runtime::drop_queue(tn_queue* q) {
   q->cache = std::make_unique<CacheEntry[]>(kCacheEntries);
 }
 
+Device* Runtime::still_working(uint64_t timeout_ns) {
+  std::vector<tn_queue*> queues;
+  {
+    std::lock_guard lock(queue_mutex_);
+    for (auto& q : queues_)
+      if (q && q->dev_queue && !q->inline_work) queues.push_back(q.get());
+  }
+  const uint64_t begin = now_ns();
+  for (tn_queue* q : queues) {
+    const uint64_t spent = now_ns() - begin;
+    const uint64_t left = timeout_ns == TN_FOREVER ? TN_FOREVER : timeout_ns > spent ? timeout_ns - spent : 0;
+    tn_diag ignored{};
+    ignored.size = sizeof ignored;
+    if (wait_queue(q, q->submitted.load(), left, &ignored) == TN_E_TIMEOUT) return q->device;
+  }
+  return nullptr;
+}
+
 tn_status Runtime::shut_down(uint64_t timeout_ns, tn_diag* diag) {
   std::lock_guard lock(plugin_mutex_);
   std::vector<std::unique_ptr<tn_queue>> queues;

@@ -105,6 +105,7 @@ class Runtime {
   tn_status new_queue(Device* device, int32_t priority, tn_queue** out, tn_diag* diag);
   void drop_queue(tn_queue* q);
   void abandon_queue(uint32_t id);                  // its thread ended: another may take it over
+  Device* still_working(uint64_t timeout_ns);       // waits for all work; the device of what is not done in time, else nullptr
   tn_status shut_down(uint64_t timeout_ns, tn_diag* diag);
 
  private:

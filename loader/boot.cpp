@@ -81,7 +81,11 @@ tn_status missing(tn_diag* diag, const char* what) {
 }
 
 // The first thing that still lives in the runtime, as an error; TN_OK when nothing does.
-tn_status check_idle(Runtime& runtime, tn_diag* diag) {
+tn_status check_idle(Runtime& runtime, uint64_t timeout_ns, tn_diag* diag) {
+  if (const Device* device = runtime.still_working(timeout_ns)) {
+    return fail(diag, TN_E_BUSY, id(kLoad, 43), "the runtime is in use\nwhy: work on %s is still running after %.3g ms\ntry: wait for it first, or give a longer timeout",
+                device->name, static_cast<double>(timeout_ns) / 1e6);
+  }
   for (Device* device : runtime.devices()) {
     if (device->handle == nullptr) continue;
     tn_memory_info info{};
@@ -113,7 +117,7 @@ tn_status tn_runtime_create(const tn_runtime_options* options, tn_runtime** out,
 tn_status tn_runtime_destroy(tn_runtime* runtime, uint64_t timeout_ns, tn_diag* diag) {
   if (runtime == nullptr) return TN_OK;
   return guarded(diag, [&]() -> tn_status {
-    if (tn_status s = check_idle(runtime->core, diag)) return s;
+    if (tn_status s = check_idle(runtime->core, timeout_ns, diag)) return s;
     if (tn_status s = runtime->core.shut_down(timeout_ns, diag)) return s;
     delete runtime;
     return TN_OK;

@@ -37,8 +37,8 @@ RuntimeState::RuntimeState(tn_runtime* h, bool owns) : handle(h), serial(next_se
 }
 
 RuntimeState::~RuntimeState() {
-  // TN_E_BUSY: tensors still use it. It then stays, since memory in use is never taken away.
-  if (owned && handle != nullptr) tn_runtime_destroy(handle, 0, nullptr);
+  // Work on its way is waited for. TN_E_BUSY: tensors still use it. It then stays, since memory in use is never taken away.
+  if (owned && handle != nullptr) tn_runtime_destroy(handle, TN_FOREVER, nullptr);
 }
 
 DeviceState* RuntimeState::device(uint32_t id, Where where) {

@@ -161,6 +161,21 @@ TEST_F(Queues, are_emptied_before_the_runtime_ends_whatever_the_timeout) {
   TN_ASSERT_OK(runtime->core.shut_down(0, diag));
 }
 
+// 50 launches of 0.2 ms each are under way.
+TEST_F(Queues, tell_which_device_is_still_at_work) {
+  const uint32_t add = op("add");
+  tn_queue* q = nullptr;
+  TN_ASSERT_OK(tn_queue_create(runtime.get(), sim, 0, &q, diag));
+  tn_tensor* x = tensor_on(q, {1, 2});
+  for (int n = 0; n < 50; ++n) tn_tensor_release(sum(q, x, x, add));
+  const kernel::Device* busy = runtime->core.still_working(0);
+  ASSERT_NE(busy, nullptr);
+  EXPECT_STREQ(busy->name, "sim:0");
+  EXPECT_EQ(runtime->core.still_working(TN_FOREVER), nullptr);
+  EXPECT_EQ(runtime->core.still_working(0), nullptr);
+  tn_tensor_release(x);
+}
+
 // Its simulated accelerator answers at once.
 class LongQueue : public Queues {
  protected:

@@ -93,7 +93,8 @@ class Source {
       operand_[k] = base_[k] = {static_cast<char*>(args.data[k]), loop.stride[k], spec.in_bytes[k]};
   }
   void move_to(const int64_t* offset) {  // elements, per input
-    for (int k = 0; k < spec_.n_in; ++k) operand_[k].base = base_[k].base + offset[k] * spec_.in_bytes[k];
+    for (int k = 0; k < spec_.n_in; ++k)
+      if (base_[k].base) operand_[k].base = base_[k].base + offset[k] * spec_.in_bytes[k];  // an empty operand has no address
   }
   // n values of value_dtype
   const void* block(int64_t first, int64_t n) {

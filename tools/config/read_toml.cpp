@@ -1,3 +1,15 @@
+#include <stdexcept>
+
+// toml++ asserts things that a malformed text can break, and in builds without assertions takes them for granted. Here they
+// are errors of the text.
+namespace tenon::config {
+struct BrokenText : std::logic_error {
+  using std::logic_error::logic_error;
+};
+[[noreturn]] static void give_up(const char* expected) { throw BrokenText(expected); }
+}  // namespace tenon::config
+#undef NDEBUG
+#define TOML_ASSERT(expr) ((expr) ? static_cast<void>(0) : tenon::config::give_up(#expr))
 #define TOML_HEADER_ONLY 1
 #include <toml++/toml.h>
 
@@ -58,6 +70,8 @@ Result<std::vector<Entry>> read_toml(const std::string& text, const std::string&
   } catch (const toml::parse_error& e) {
     const std::string where = name + ":" + std::to_string(e.source().begin.line);
     return Status{io::conf_error(5), where + ": not valid TOML", io::quote(std::string(e.description()), 160), "correct the line; strings need quotes, keys an `=`", where};
+  } catch (const BrokenText& e) {
+    return Status{io::conf_error(5), name + ": not valid TOML", io::quote(std::string("the parser gave up: ") + e.what(), 160), "correct the text; strings need quotes, keys an `=`", name};
   }
 }
 

@@ -143,7 +143,8 @@ class Matmul final : public Prepared {
     for (int k = 0; k < 2; ++k) {
       const int64_t line = stride_[k][rank_ - 2 + k], depth = stride_[k][rank_ - 1 - k];
       const int64_t offset = batch_offset(k, at) + (k == 0 ? row : col) * line;
-      side[k] = {static_cast<const char*>(args.data[k]) + offset * bytes_[k], bytes_[k], widen_[k], line, depth};
+      const auto* base = static_cast<const char*>(args.data[k]);  // NULL where the depth is 0
+      side[k] = {base ? base + offset * bytes_[k] : base, bytes_[k], widen_[k], line, depth};
     }
     alignas(64) T c[kTileM * kTileN];
     tile_product<T>(side[0], side[1], m, n, k_, c);
@@ -197,7 +198,8 @@ class Matmul final : public Prepared {
   }
   Operand element(const Arguments& args, int k, const int64_t* at, int64_t row, int64_t col) const {
     const int64_t offset = batch_offset(k, at) + row * stride_[k][rank_ - 2] + col * stride_[k][rank_ - 1];
-    return {static_cast<char*>(args.data[k]) + offset * bytes_[k], &stride_[k][rank_ - 1], bytes_[k]};
+    auto* base = static_cast<char*>(args.data[k]);  // NULL where the operand is empty
+    return {base ? base + offset * bytes_[k] : base, &stride_[k][rank_ - 1], bytes_[k]};
   }
   int64_t flat_index(const int64_t* at, int64_t row, int64_t col) const {
     int64_t flat = 0;

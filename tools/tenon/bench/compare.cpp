@@ -1,4 +1,5 @@
 // Taking samples in turn, and the rows.
+#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -48,6 +49,27 @@ std::string figure(double value) {
   std::snprintf(text, sizeof text, value < 10 ? "%.2f" : value < 1000 ? "%.1f" : "%.0f", value);
   return text;
 }
+
+// Work on one thread is measured on one and the same processor: on a shared host two processors differ in speed for minutes,
+// and each process tends to stay where it is. At the end everybody may run everywhere again.
+class OnOneProcessor {
+ public:
+  OnOneProcessor(const Case& c, const std::vector<pid_t>& processes) : processes_(c.threads == 1 ? processes : std::vector<pid_t>()) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    if (sched_getaffinity(0, sizeof before_, &before_) != 0) processes_.clear();
+    for (const pid_t p : processes_) sched_setaffinity(p, sizeof one, &one);
+  }
+  ~OnOneProcessor() {
+    for (const pid_t p : processes_) sched_setaffinity(p, sizeof before_, &before_);
+  }
+  OnOneProcessor(const OnOneProcessor&) = delete;
+
+ private:
+  std::vector<pid_t> processes_;  // 0: the calling thread
+  cpu_set_t before_{};
+};
 
 bool is_time(const Case& c) { return c.unit == "ns" || c.unit == "ms"; }
 
@@ -110,6 +132,11 @@ Bench::Samples Bench::run(const Case& c) {
     if (process && process->open(c.name, &why)) all.push_back({name.substr(0, name.find('-')), process, {}, process->info()});
     else if (process) print_warning(context_, c.name + ": " + name + ": " + why);
   }
+  std::vector<pid_t> processes;
+  const bool own_threads = std::count(c.rivals.begin(), c.rivals.end(), "torch-train") != 0;  // it takes the better number of threads itself
+  for (const Contender& contender : all)
+    if (!own_threads) processes.push_back(contender.process ? contender.process->id() : 0);
+  std::optional<OnOneProcessor> pinned(std::in_place, c, processes);
   const int64_t warm_up = std::min<int64_t>(3, options_.pairs);
   for (int64_t round = 0; round < options_.pairs + warm_up; ++round) {
     for (size_t i = 0; i < all.size(); ++i) {
@@ -120,6 +147,7 @@ Bench::Samples Bench::run(const Case& c) {
       if (ns && round >= warm_up) contender.values.push_back(in_unit(c, *ns));
     }
   }
+  pinned.reset();
   Samples samples;
   for (const Contender& contender : all) {
     samples[contender.impl] = contender.values;

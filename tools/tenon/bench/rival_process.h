@@ -17,6 +17,7 @@ class RivalProcess {
   RivalProcess& operator=(const RivalProcess&) = delete;
 
   const std::string& info() const { return info_; }  // library and version
+  pid_t id() const { return child_; }
   bool open(const std::string& name, std::string* why);
   std::optional<double> sample();  // nothing when the child is gone or answers no number
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "kernel/fp_env.h"
 #include "kernel/guard.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
@@ -84,7 +85,7 @@ class Packer {
     const OpView seen(*request_.op, *request_.attrs, request_.in, results_, request_.push_bytes, 0);
     const tn_device_ref& ref = request_.device->ref_for(row.plugin);
     uint64_t bytes = 0;
-    if (tn_status s = row.packed->bytes(row.plugin->instance, &ref, &seen.op(), &bytes, diag)) return s;
+    if (tn_status s = call_plugin(row.packed->bytes, row.plugin->instance, &ref, &seen.op(), &bytes, diag)) return s;
     if (bytes == 0 || bytes > uint64_t{1} << 46)
       return fail(diag, TN_E_BUG, id(kAbi, 9), "%s: impossible size of a packed operand\nwhy: it asks for %llu bytes\ntry: report it to the plugin's author", row.info->name, static_cast<unsigned long long>(bytes));
     const tn_type type = packed_type(src_->type, row.layout);
@@ -101,7 +102,7 @@ class Packer {
     t->view = tn_view{storage->buffer.handle, 0, storage->buffer.bytes, storage->buffer.host};
     t->type = type;
     t->type_id = type_id;
-    if (tn_status s = row.packed->pack(row.plugin->instance, &ref, &seen.op(), &src_->view, &t->view, q_->dev_queue, diag)) {
+    if (tn_status s = call_plugin(row.packed->pack, row.plugin->instance, &ref, &seen.op(), &src_->view, &t->view, q_->dev_queue, diag)) {
       unref_tensor(t);
       return s;
     }

@@ -179,11 +179,11 @@ void let_go_of_done(tn_queue* q) {
   tn_diag ignored{};
   uint64_t reached = 0, failed = 0;
   if (signal_queue(q, &ignored) != TN_OK) return;
-  if (q->device->plugin->table->query(q->timeline, q->confirmed, &reached, &failed, &ignored) != TN_OK) return;
+  if (call_plugin(q->device->plugin->table->query, q->timeline, q->confirmed.load(), &reached, &failed, &ignored) != TN_OK) return;
   if (collect(q, std::min(reached, q->signalled.load()), &ignored) != TN_OK) return;
   if (q->log.size() >= kLogMost) {
     const uint64_t older = q->log[q->log.size() / 2].value;  // signalled above
-    if (q->device->plugin->table->wait(nullptr, q->timeline, older, TN_FOREVER, &ignored) == TN_OK) collect(q, older, &ignored);
+    if (call_plugin(q->device->plugin->table->wait, nullptr, q->timeline, older, TN_FOREVER, &ignored) == TN_OK) collect(q, older, &ignored);
   }
   q->next_look = std::max(q->log.size(), q->held.size()) + kLogQuery;
 }

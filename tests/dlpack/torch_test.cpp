@@ -65,7 +65,7 @@ TEST(Dlpack, takes_truth_values_where_torch_can_say_them) {
   try {
     managed = at::toDLPack(at::ones({2}, at::TensorOptions(at::kBool)));
   } catch (const c10::Error&) {
-    return;
+    GTEST_SKIP() << "this torch exports no bool";
   }
   const Tensor taken = tenon::from_dlpack_unversioned(managed);
   EXPECT_TRUE(taken.dtype() == DType::u8 || taken.dtype() == DType::boolean);

@@ -34,7 +34,7 @@ class Discreet {
     char host[256] = {};
     if (gethostname(host, sizeof host - 1) == 0 && std::strlen(host) > 3) words_.push_back({host, "(host)"});
     const char* user = std::getenv("USER");
-    if (user && std::strlen(user) > 3) words_.push_back({user, "(user)"});
+    if (user && std::strlen(user) > 3 && std::strcmp(user, "root") != 0) words_.push_back({user, "(user)"});
   }
   std::string operator()(std::string text) const {
     for (const auto& [word, instead] : words_)

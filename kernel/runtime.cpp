@@ -197,7 +197,8 @@ tn_status Runtime::detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) 
   if (!slot->attached) return TN_OK;
   for (Device* d : devices())
     if (d->plugin == slot && d->handle) {
-      wait_device(d);  // queues hold what their work still uses
+      if (still_working(timeout_ns, d))  // queues hold what their work still uses
+        return fail(diag, TN_E_BUSY, id(kState, 8), "plugin %s is in use\nwhy: work on %s is still running after %.3g ms\ntry: wait for it first, or give a longer timeout", slot->entry.id, d->name, static_cast<double>(timeout_ns) / 1e6);
       tn_memory_info info{};
       d->memory.stats(&info);
       if (info.in_use) return fail(diag, TN_E_BUSY, id(kState, 8), "plugin %s is in use\nwhy: %llu bytes of tensors live on %s\ntry: release them first", slot->entry.id, static_cast<unsigned long long>(info.in_use), d->name);
@@ -249,18 +250,6 @@ Device* Runtime::fallback_device(const Device* not_this) {
   for (Device* d : devices())
     if (d != not_this && d->info.kind == TN_KIND_CPU && d->inline_work && d->verdict == 0) return d;
   return nullptr;
-}
-
-void Runtime::wait_device(Device* device) {
-  if (device->inline_work) return;
-  std::vector<tn_queue*> queues;
-  {
-    std::lock_guard lock(queue_mutex_);
-    for (auto& q : queues_)
-      if (q && q->device == device) queues.push_back(q.get());
-  }
-  tn_diag ignored;
-  for (tn_queue* q : queues) wait_queue(q, q->submitted.load(), TN_FOREVER, &ignored);
 }
 
 void Runtime::count_fallback(const OpEntry& op, const Device* asked, const Device* used, const char* cause) {
@@ -473,12 +462,12 @@ void Runtime::drop_queue(tn_queue* q) {
   q->cache = std::make_unique<CacheEntry[]>(kCacheEntries);
 }
 
-Device* Runtime::still_working(uint64_t timeout_ns) {
+Device* Runtime::still_working(uint64_t timeout_ns, const Device* only) {
   std::vector<tn_queue*> queues;
   {
     std::lock_guard lock(queue_mutex_);
     for (auto& q : queues_)
-      if (q && q->dev_queue && !q->inline_work) queues.push_back(q.get());
+      if (q && q->dev_queue && !q->inline_work && (!only || q->device == only)) queues.push_back(q.get());
   }
   const uint64_t begin = now_ns();
   for (tn_queue* q : queues) {

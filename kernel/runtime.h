@@ -84,7 +84,7 @@ class Runtime {
   Device* device(uint32_t index);                  // nullptr when unknown
   std::vector<Device*> devices();
   Device* fallback_device(const Device* not_this);  // the first inline CPU device; nullptr when none
-  void wait_device(Device* device);                 // for all work of all queues on it
+  void wait_device(Device* device) { still_working(TN_FOREVER, device); }
   void count_fallback(const OpEntry& op, const Device* asked, const Device* used, const char* cause);
   uint64_t n_fallbacks() const { return n_fallbacks_.load(); }
 
@@ -105,7 +105,8 @@ class Runtime {
   tn_status new_queue(Device* device, int32_t priority, tn_queue** out, tn_diag* diag);
   void drop_queue(tn_queue* q);
   void abandon_queue(uint32_t id);                  // its thread ended: another may take it over
-  Device* still_working(uint64_t timeout_ns);       // waits for all work; the device of what is not done in time, else nullptr
+  // Waits for all work, or that of one device; the device of what is not done in time, else nullptr.
+  Device* still_working(uint64_t timeout_ns, const Device* only = nullptr);
   tn_status shut_down(uint64_t timeout_ns, tn_diag* diag);
 
  private:

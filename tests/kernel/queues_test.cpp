@@ -15,7 +15,7 @@ class Queues : public RuntimeTest {
  protected:
   void SetUp() override {
     RuntimeTest::SetUp();
-    kernel::PluginSlot* slot = runtime->core.add_slot();
+    slot = runtime->core.add_slot();
     std::snprintf(slot->entry.id, sizeof slot->entry.id, "dev.tenon.sim");
     slot->table = tn_plugin_query(TN_ABI_CURRENT, &slot->host);
     ASSERT_NE(slot->table, nullptr);
@@ -24,6 +24,7 @@ class Queues : public RuntimeTest {
     TN_ASSERT_OK(tn_device_find(runtime.get(), "sim:0", TN_POLICY_REQUIRE, &sim, diag));
   }
 
+  kernel::PluginSlot* slot = nullptr;
   virtual const char* latency_ns() const { return "200000"; }
 
   tn_tensor* tensor_on(tn_queue* q, const std::vector<float>& values) {
@@ -171,6 +172,10 @@ TEST_F(Queues, tell_which_device_is_still_at_work) {
   const kernel::Device* busy = runtime->core.still_working(0);
   ASSERT_NE(busy, nullptr);
   EXPECT_STREQ(busy->name, "sim:0");
+  tn_diag why{};
+  why.size = sizeof why;
+  EXPECT_EQ(runtime->core.detach(slot, 0, &why), TN_E_BUSY);
+  EXPECT_NE(std::string(why.msg).find("work on sim:0 is still running"), std::string::npos) << why.msg;
   EXPECT_EQ(runtime->core.still_working(TN_FOREVER), nullptr);
   EXPECT_EQ(runtime->core.still_working(0), nullptr);
   tn_tensor_release(x);

@@ -49,7 +49,7 @@ Run setup(Args& args) {
   args.positional("SUITE", &options->suite, "dispatch, gemm, elementwise, floor, train or all", false);
   args.option("--case", &options->bench.only, "only cases whose name contains this");
   args.option("--pairs", &options->bench.pairs, "samples of each contender, taken in turn", 1, 100000);
-  args.option("--need", &options->need, "fail when this rival is absent: onednn, torch, memcpy, handfused");
+  args.option("--need", &options->need, "fail when this rival is absent: onednn, torch, memcpy, handfused, tiles");
   args.flag("--alone", &options->bench.alone, "without rivals");
   args.option("--torch-python", &options->bench.torch_python, "a Python interpreter with torch, for the rivals of `train`");
   return [options](Context& context) { return run(context, *options); };

@@ -105,7 +105,7 @@ RivalProcess* Bench::rival(const std::string& name) {
   if (auto it = rivals_.find(name); it != rivals_.end()) return it->second.get();
   const std::string bin = folder_of_program();
   std::vector<std::string> command{bin + "/tenon_rival_" + name};
-  if (name == "memcpy" || name == "handfused") command = {bin + "/tenon_rival_native", name};
+  if (name == "memcpy" || name == "handfused" || name == "tiles") command = {bin + "/tenon_rival_native", name};
   if (name == "torch-train") command = {options_.torch_python, bin + "/../share/tenon/bench/torch_train.py"};
   std::string why = "no interpreter was named with --torch-python";
   std::unique_ptr<RivalProcess> process;

@@ -29,8 +29,10 @@ void one(Bench& bench, const std::string& dtype, int64_t n, int threads, bool pa
   const bool small = n < 64;  // of these the time is of interest, not the rate
   const std::string name = "gemm." + dtype + "." + std::to_string(n) + ".t" + std::to_string(threads) + (packed ? ".packed" : "");
   if (!bench.wants(name)) return;
+  std::vector<std::string> rivals{"onednn"};
+  if (dtype != "f32") rivals.push_back("tiles");  // no rival that could be passed: the products alone, without any memory
   bench.run({.name = name, .unit = small ? "ns" : "GFLOP/s", .work = 2.0 * static_cast<double>(n * n * n), .threads = threads,
-             .tenon = [=] { return product(dtype, n, packed); }, .rivals = {"onednn"}});
+             .tenon = [=] { return product(dtype, n, packed); }, .rivals = rivals});
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include <cstring>
 #include <string>
 
+#include "kernel/find_device.h"
 #include "kernel/fp_env.h"
 #include "kernel/guard.h"
-#include "kernel/identity.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
 
@@ -29,108 +29,15 @@ tn_status unknown_device(tn_diag* diag, uint32_t device) {
   return fail(diag, TN_E_NOT_FOUND, id(kDevice, 2), "no such device\nwhy: id %u is not in the device list\ntry: use ids from tn_devices", device);
 }
 
-bool usable(Device* d, tn_diag* diag) {
-  if (d->verdict) {
-    fail(diag, TN_E_UNAVAILABLE, id(kDevice, 1), "device %s cannot be used\nwhy: %.100s\ntry: `tenon devices` lists usable ones", d->name, d->cause);
-    return false;
-  }
-  return d->open(diag) == TN_OK;
-}
-
-// discrete before integrated before CPU; emulated devices are never picked by themselves.
-int rank(const Device* d) {
-  if (d->info.flags & TN_DEVICE_EMULATED) return -1;
-  if (d->info.kind == TN_KIND_CPU) return 1;
-  return d->info.flags & TN_DEVICE_INTEGRATED ? 2 : 3;
-}
-
-Device* find_named(Runtime& rt, std::string name) {
-  if (name.find(':') == std::string::npos) name += ":0";
-  // One whose plugin was unloaded keeps its place in the list: a usable one of that name goes first.
-  Device* found = nullptr;
-  for (Device* d : rt.devices())
-    if (name == d->name && (!found || (found->verdict && !d->verdict))) found = d;
-  return found;
-}
-
-tn_status find_auto(Runtime& rt, uint32_t* out, tn_diag* diag) {
-  std::vector<Device*> all = rt.devices();
-  std::stable_sort(all.begin(), all.end(), [](Device* a, Device* b) {
-    if (rank(a) != rank(b)) return rank(a) > rank(b);
-    return a->info.mem_total_bytes > b->info.mem_total_bytes;
-  });
-  for (Device* d : all)
-    if (rank(d) >= 0 && usable(d, diag)) return *out = d->index, TN_OK;
-  return fail(diag, TN_E_UNAVAILABLE, id(kDevice, 3), "no device can be used\nwhy: %zu are known, none works\ntry: `tenon doctor` says what is missing", all.size());
-}
-
-tn_status find_device(Runtime& rt, const char* spec, uint32_t policy, uint32_t* out, tn_diag* diag) {
-  std::string rest = spec && *spec ? spec : "auto";
-  tn_diag first{};
-  first.size = sizeof first;
-  tn_status first_status = TN_OK;
-  while (!rest.empty()) {
-    const size_t comma = rest.find(',');
-    const std::string name = rest.substr(0, comma);
-    rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
-    tn_diag cause{};
-    cause.size = sizeof cause;
-    tn_status s = TN_OK;
-    if (name == "auto") {
-      s = find_auto(rt, out, &cause);
-    } else if (Device* d = find_named(rt, name)) {
-      if (usable(d, &cause)) *out = d->index;
-      else s = cause.status ? cause.status : TN_E_UNAVAILABLE;
-    } else {
-      std::string have;
-      for (Device* k : rt.devices()) have += (have.empty() ? "" : ", ") + std::string(k->name);
-      s = fail(&cause, TN_E_NOT_FOUND, id(kDevice, 4), "no device is called %.40s\nwhy: this machine has %.90s\ntry: use one of them, or load the plugin that offers it", name.c_str(), have.empty() ? "none" : have.c_str());
-    }
-    if (s == TN_OK) return TN_OK;
-    if (!first_status) first_status = s, first = cause;
-    if (policy != TN_POLICY_PREFER) break;
-  }
-  // A single name under "prefer" may run elsewhere; the runtime says so.
-  if (policy == TN_POLICY_PREFER && first_status && spec && std::string(spec) != "auto" && rt.policy() == TN_POLICY_PREFER) {
-    if (find_auto(rt, out, nullptr) == TN_OK) {
-      if (const Hooks::Use hooks(rt.hooks()); hooks->log) {
-        const std::string text = "using " + std::string(rt.device(*out)->name) + " instead of " + spec + " because: " + first.msg;
-        hooks->log(hooks->ctx, TN_LOG_WARN, text.c_str(), static_cast<uint32_t>(text.size()));
-      }
-      return TN_OK;
-    }
-  }
-  if (diag) *diag = first;
-  return first_status;
-}
-
-std::vector<uint32_t> pieces_of(const std::vector<Device*>& devices) {
-  std::vector<Route> routes;
-  for (const Device* d : devices) routes.push_back({&d->info, d->plugin->entry.index, d->index});
-  return physical_ids(routes);
-}
-
 }  // namespace
 
 extern "C" {
 
 tn_status tn_devices(tn_runtime* rt, tn_device_entry* out, uint32_t stride, uint32_t cap, uint32_t* out_n, tn_diag* diag) {
   return guarded(diag, [&] {
-    const std::vector<Device*> all = rt->core.devices();
+    const std::vector<tn_device_entry> all = rt->core.device_entries();
     *out_n = static_cast<uint32_t>(all.size());
-    const std::vector<uint32_t> physical = pieces_of(all);
-    for (uint32_t i = 0; i < std::min<uint32_t>(cap, *out_n); ++i) {
-      tn_device_entry e{};
-      e.size = sizeof e;
-      e.device = all[i]->index;
-      e.physical = physical[i];
-      e.plugin = all[i]->plugin->entry.index;
-      e.verdict = all[i]->verdict;
-      std::snprintf(e.name, sizeof e.name, "%s", all[i]->name);
-      std::snprintf(e.cause, sizeof e.cause, "%s", all[i]->cause);
-      e.info = all[i]->info;
-      give(at(out, stride, i), e, stride);
-    }
+    for (uint32_t i = 0; i < std::min<uint32_t>(cap, *out_n); ++i) give(at(out, stride, i), all[i], stride);
     return tn_status{TN_OK};
   });
 }

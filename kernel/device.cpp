@@ -15,7 +15,16 @@ const tn_cap* Device::find_cap(uint32_t key) const {
   return nullptr;
 }
 
+tn_status Device::refuse(tn_diag* diag) const {
+  return fail(diag, TN_E_UNAVAILABLE, id(kDevice, 1), "device %s cannot be used\nwhy: %.100s\ntry: `tenon devices` lists usable ones", name, cause);
+}
+
 tn_status Device::open(tn_diag* diag) {
+  if (verdict) return refuse(diag);
+  if (plugin->known.load(std::memory_order_acquire)) {
+    runtime->wake(this);
+    if (verdict) return refuse(diag);
+  }
   {
     std::lock_guard lock(open_mutex);
     if (!opened) open_status = open_now(&open_diag);

@@ -31,8 +31,9 @@ struct Device {
   std::vector<tn_cap> caps;
   uint32_t default_space = 0;
   bool inline_work = false;       // TN_DEVICE_INLINE
-  uint32_t verdict = 0;           // 0 usable; else a status, negated
-  char cause[216] = {};
+  std::atomic<uint32_t> verdict{0};  // 0 usable; else a status, negated
+  char cause[216] = {};           // written before the verdict
+  bool hidden = false;            // the verdict is that of a filter (visible.h); guarded by the runtime's device lock
 
   // After open().
   std::mutex open_mutex;
@@ -45,7 +46,9 @@ struct Device {
   DeviceRates rates;
   DevicePool memory;
 
-  tn_status open(tn_diag* diag);  // once; later calls give the first answer. May block while a driver starts.
+  // Once; later calls give the first answer. Opens the plugin first where it is only known. May block while a driver starts.
+  tn_status open(tn_diag* diag);
+  tn_status refuse(tn_diag* diag) const;  // TN_E_UNAVAILABLE with the cause of the verdict
   const tn_device_ref& ref_for(const PluginSlot* kernel_owner) const { return kernel_owner == plugin ? own_ref : stranger_ref; }
   const tn_cap* find_cap(uint32_t key) const;
 

@@ -3,32 +3,33 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <tuple>
+
+#include "kernel/device_name.h"
 
 namespace tenon::kernel {
 namespace {
 
 bool equal_uuid(const tn_device_info& a, const tn_device_info& b) { return std::memcmp(a.uuid, b.uuid, sizeof a.uuid) == 0; }
 
-// Some drivers give one constant for all their devices, or fill with zeros or ones: such a value identifies nothing.
-bool has_uuid(const std::vector<Route>& routes, size_t i) {
+// Some drivers give one constant for all their devices: such a value identifies nothing.
+bool has_own_uuid(const std::vector<Route>& routes, size_t i) {
   const tn_device_info& info = *routes[i].info;
-  if (!(info.flags & TN_DEVICE_UUID_TRUSTED)) return false;
-  const auto same_byte = [&](uint8_t byte) { return std::all_of(std::begin(info.uuid), std::end(info.uuid), [&](uint8_t b) { return b == byte; }); };
-  if (same_byte(0) || same_byte(0xFF)) return false;
+  if (!has_uuid(info)) return false;
   for (size_t j = 0; j < routes.size(); ++j)
     if (j != i && routes[j].plugin == routes[i].plugin && equal_uuid(info, *routes[j].info)) return false;
   return true;
 }
 
 bool same_address(const tn_device_info& a, const tn_device_info& b) {
-  return (a.pci_domain || a.pci_bdf) && a.pci_domain == b.pci_domain && a.pci_bdf == b.pci_bdf && !((a.flags | b.flags) & TN_DEVICE_PARTITION);
+  return has_address(a) && has_address(b) && a.pci_domain == b.pci_domain && a.pci_bdf == b.pci_bdf;
 }
 
 bool same_piece(const std::vector<Route>& routes, size_t i, size_t j) {
   const tn_device_info &a = *routes[i].info, &b = *routes[j].info;
   if (routes[i].plugin == routes[j].plugin || (a.kind == TN_KIND_CPU) != (b.kind == TN_KIND_CPU)) return false;
   if ((a.flags | b.flags) & TN_DEVICE_EMULATED) return false;
-  if (has_uuid(routes, i) && has_uuid(routes, j)) return equal_uuid(a, b);
+  if (has_own_uuid(routes, i) && has_own_uuid(routes, j)) return equal_uuid(a, b);
   return same_address(a, b);
 }
 
@@ -39,6 +40,13 @@ size_t root_of(std::vector<size_t>& root, size_t i) {
 }
 
 }  // namespace
+
+bool same_report(const tn_device_info& a, const tn_device_info& b) {
+  const auto facts = [](const tn_device_info& i) {
+    return std::tie(i.kind, i.flags, i.pci_domain, i.pci_bdf, i.vendor_id, i.device_id, i.mem_total_bytes, i.dtype_storage, i.dtype_compute, i.dtype_matrix, i.n_spaces);
+  };
+  return facts(a) == facts(b) && equal_uuid(a, b) && std::strncmp(a.name, b.name, sizeof a.name) == 0 && std::strncmp(a.driver, b.driver, sizeof a.driver) == 0;
+}
 
 std::vector<uint32_t> physical_ids(const std::vector<Route>& routes) {
   std::vector<size_t> root(routes.size());

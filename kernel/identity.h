@@ -19,4 +19,7 @@ struct Route {
 // An emulated device is a piece of the first CPU that is not emulated itself.
 std::vector<uint32_t> physical_ids(const std::vector<Route>& routes);
 
+// Whether two reports of one device say the same, free memory aside.
+bool same_report(const tn_device_info& a, const tn_device_info& b);
+
 }  // namespace tenon::kernel

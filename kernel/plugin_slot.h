@@ -2,15 +2,17 @@
 //
 // The loader finds and checks a file, makes a slot (which carries the tn_host the plugin will be given), opens the
 // library, calls tn_plugin_query, validates the table and calls Runtime::attach. Every file looked at keeps its slot, in
-// search order, as its verdict; only attached ones have an instance.
+// search order, as its verdict; only attached ones have an instance. A slot may be known before it is attached: its devices are
+// listed from what the plugin reported when it was last tried, and none of its code runs until one of them is asked for.
 // Owns: the runtime owns slots; a slot owns its library handle (dropped after close()).
-// Threads: slots are made and attached under the runtime's plugin lock.
+// Threads: slots are made, attached and woken under the runtime's plugin lock; `known` is read without it.
 #pragma once
 #include <tenon/plugin.h>
 #include <tenon/runtime.h>
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -33,6 +35,9 @@ struct PluginSlot {
   const tn_plugin* table = nullptr;   // validated by the loader: size, abi, required entries, pairs that belong together
   tn_instance* instance = nullptr;    // after open()
   bool attached = false;
+  std::atomic<bool> known{false};         // not attached yet; wake() does it
+  // Opens the plugin, leaves its verdict in `entry` and gives its cause, empty when it is in use. Called once, never throws.
+  std::function<std::string()> wake;
   std::atomic<int64_t> live_kernels{0};  // prepared kernels not yet retired
 };
 

@@ -33,11 +33,6 @@ struct ThreadQueues {
 };
 thread_local ThreadQueues t_queues;
 
-std::string last_part(const char* id) {
-  const char* dot = std::strrchr(id, '.');
-  return dot ? dot + 1 : id;
-}
-
 }  // namespace
 
 Runtime::Runtime(const tn_runtime_options* options)
@@ -138,43 +133,6 @@ tn_status Runtime::attach(PluginSlot* slot, tn_diag* diag) {
   return TN_OK;
 }
 
-tn_status Runtime::add_devices(PluginSlot* slot, tn_diag* diag) {
-  const tn_plugin* table = slot->table;
-  if (!table->devices) return TN_OK;
-  uint32_t n = 0;
-  if (tn_status s = call_plugin(table->devices, slot->instance, nullptr, sizeof(tn_device_info), 0, &n, diag)) return s;
-  if (n > 256) return fail(diag, TN_E_BUG, id(kAbi, 3), "%s reports %u devices\nwhy: at most 256 are believed\ntry: report it to the plugin's author", slot->entry.id, n);
-  std::vector<tn_device_info> infos(n);
-  for (tn_device_info& info : infos) info.size = sizeof info;
-  if (n)
-    if (tn_status s = call_plugin(table->devices, slot->instance, infos.data(), sizeof infos[0], n, &n, diag)) return s;
-  std::lock_guard lock(device_mutex_);
-  for (uint32_t i = 0; i < std::min<size_t>(n, infos.size()); ++i) {
-    // A plugin that is loaded again gets its devices back: the ids that programs hold, and no growth.
-    const auto before = std::find_if(devices_.begin(), devices_.end(), [&](const auto& d) { return d->plugin == slot && d->plugin_device == i; });
-    auto fresh = before == devices_.end() ? std::make_unique<Device>() : nullptr;
-    Device* d = fresh ? fresh.get() : before->get();
-    d->opened = false;
-    d->verdict = 0;
-    d->cause[0] = 0;
-    d->caps.clear();
-    d->runtime = this;
-    if (fresh) d->index = static_cast<uint32_t>(devices_.size()) + 1;
-    d->plugin = slot;
-    d->plugin_device = i;
-    d->info = infos[i];
-    d->inline_work = (d->info.flags & TN_DEVICE_INLINE) != 0;
-    if (d->info.mem_free_bytes > d->info.mem_total_bytes) d->info.mem_free_bytes = 0;  // reported nonsense is "unknown"
-    std::snprintf(d->name, sizeof d->name, "%.11s:%hhu", last_part(slot->entry.id).c_str(), static_cast<unsigned char>(i));
-    if (d->info.flags & TN_DEVICE_EMULATED && flags_ & TN_RT_NO_EMULATED) {
-      d->verdict = static_cast<uint32_t>(-TN_E_POLICY);
-      std::snprintf(d->cause, sizeof d->cause, "emulated devices are switched off for this runtime");
-    }
-    if (fresh) devices_.push_back(std::move(fresh));
-  }
-  return TN_OK;
-}
-
 // Waits until the plugin has nothing left. Opened devices are live objects of it as well: they are closed once nothing else
 // can be.
 tn_status Runtime::quiesce(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) {
@@ -221,11 +179,7 @@ tn_status Runtime::detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) 
     }
   if (tn_status s = quiesce(slot, timeout_ns, diag)) return s;
   candidates_.remove(slot);
-  for (Device* d : devices())
-    if (d->plugin == slot) {
-      d->verdict = static_cast<uint32_t>(-TN_E_UNAVAILABLE);
-      std::snprintf(d->cause, sizeof d->cause, "its plugin was unloaded");
-    }
+  give_up(slot, "its plugin was unloaded");
   slot->table->close(slot->instance);
   slot->instance = nullptr;
   slot->attached = false;
@@ -233,18 +187,6 @@ tn_status Runtime::detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) 
 }
 
 // ---- devices ------------------------------------------------------------------------------------------------------
-
-Device* Runtime::device(uint32_t index) {
-  std::lock_guard lock(device_mutex_);
-  return index >= 1 && index <= devices_.size() ? devices_[index - 1].get() : nullptr;
-}
-
-std::vector<Device*> Runtime::devices() {
-  std::lock_guard lock(device_mutex_);
-  std::vector<Device*> out;
-  for (auto& d : devices_) out.push_back(d.get());
-  return out;
-}
 
 Device* Runtime::fallback_device(const Device* not_this) {
   for (Device* d : devices())
@@ -399,7 +341,7 @@ tn_queue* Runtime::queue(uint32_t id) {
 }
 
 tn_status Runtime::thread_queue(Device* device, tn_queue** out, tn_diag* diag) {
-  if (device->verdict) return fail(diag, TN_E_UNAVAILABLE, id(kDevice, 1), "device %s cannot be used\nwhy: %.100s\ntry: `tenon devices` lists usable ones", device->name, device->cause);
+  if (device->verdict) return device->refuse(diag);
   for (const ThreadQueues::Row& row : t_queues.rows)
     if (row.serial == serial_ && row.device == device->index && !row.owner.expired()) {
       if (!row.queue->dev_queue)

@@ -28,6 +28,7 @@
 #include "kernel/select.h"
 #include "kernel/thread_pool.h"
 #include "kernel/type_table.h"
+#include "kernel/visible.h"
 
 namespace tenon::kernel {
 
@@ -49,7 +50,18 @@ class Runtime {
   // ---- for the loader ----
   PluginSlot* add_slot();                                                  // host filled; entry.index set
   tn_status attach(PluginSlot* slot, tn_diag* diag);                       // open(), then ops, kernels, devices
+  // Lists the devices of a plugin that is not opened; slot->wake opens it when one of them is asked for.
+  void add_known(PluginSlot* slot, const std::vector<tn_device_info>& infos);
+  void forget_known(PluginSlot* slot, const char* cause);  // takes that back: its devices cannot be used any more
+  // Opens the device's plugin, and the others that are only known and offer devices of its kind: kernels of one may serve
+  // the other's. What fails is the verdict of slot and devices. Nothing when another thread was first.
+  void wake(const Device* device);
   tn_status detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag);  // TN_E_BUSY while anything of it lives; attached
+  // Which devices may be used; those that may not stay in the list, with the reason as verdict.
+  void set_filter(const VisibleFilter& filter);
+  void hide(const HiddenDevice& device);           // its own driver does not let it through: its other routes are hidden too
+  bool filter_means(const PluginSlot* slot, const std::vector<tn_device_info>& infos);  // any of these devices of the plugin
+  tn_status check_filter(tn_diag* diag);           // every entry means a device
   std::recursive_mutex& plugin_lock() { return plugin_mutex_; }
   std::span<const std::unique_ptr<PluginSlot>> slots() const { return slots_; }
   tn_status define_op(const tn_op_def* def, tn_diag* diag);
@@ -83,6 +95,7 @@ class Runtime {
   // ---- devices ----
   Device* device(uint32_t index);                  // nullptr when unknown
   std::vector<Device*> devices();
+  std::vector<tn_device_entry> device_entries();   // all in one state, with the pieces of hardware they lead to
   Device* fallback_device(const Device* not_this);  // the first inline CPU device; nullptr when none
   void wait_device(Device* device) { still_working(TN_FOREVER, device); }
   void count_fallback(const OpEntry& op, const Device* asked, const Device* used, const char* cause);
@@ -111,6 +124,13 @@ class Runtime {
 
  private:
   tn_status add_devices(PluginSlot* slot, tn_diag* diag);
+  void place_devices(PluginSlot* slot, const std::vector<tn_device_info>& infos);
+  void place_device(PluginSlot* slot, uint32_t i, const tn_device_info& info);
+  void give_up(PluginSlot* slot, const char* cause);  // the verdict of all its devices
+  void judge(Device* device);                      // what the runtime's options say of it
+  void apply_filters();
+  std::vector<tn_device_entry> list_devices();     // the caller holds the device lock
+  void wake(PluginSlot* slot);
   void fill_host(PluginSlot* slot);
   tn_status quiesce(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag);
 
@@ -133,6 +153,8 @@ class Runtime {
 
   std::mutex device_mutex_;
   std::vector<std::unique_ptr<Device>> devices_;
+  VisibleFilter filter_;
+  std::vector<HiddenDevice> hidden_;
 
   std::mutex plan_mutex_;
   std::unordered_map<std::string, tn_plan*> plans_;

@@ -1,5 +1,7 @@
 #include "loader/boarding.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -7,9 +9,11 @@
 
 #include "kernel/fp_env.h"
 #include "kernel/status.h"
+#include "loader/filters.h"
 #include "loader/handshake.h"
 #include "loader/open.h"
 #include "loader/probe/cache.h"
+#include "loader/probe/gather.h"
 #include "loader/probe/run.h"
 
 namespace tenon::loader {
@@ -52,10 +56,11 @@ std::string cause_of(const tn_diag& diag, tn_status status) {
   return diag.id ? std::string("TN-") + kernel::family_name(diag.id >> 16) + number + text : text;
 }
 
+// Those that are only known count too.
 std::vector<KnownFile> in_use(const Runtime& runtime) {
   std::vector<KnownFile> known;
   for (const auto& slot : runtime.slots()) {
-    if (slot->attached && slot->library) known.push_back(static_cast<const Boarded*>(slot->library.get())->known);
+    if ((slot->attached || slot->known) && slot->library) known.push_back(static_cast<const Boarded*>(slot->library.get())->known);
   }
   return known;
 }
@@ -94,22 +99,23 @@ PluginSlot* slot_for(Runtime& runtime, const char* path, const char* linked_id) 
   return runtime.add_slot();
 }
 
-// What a probe's result depends on. One line.
-std::string probe_key(const Runtime& runtime, const Candidate& candidate, const MappedFile& file, const std::string& build_id, const BoardingRules& rules) {
+// What a probe's result depends on. One line. `filtered`: under the variables that hide devices.
+std::string probe_key(const Runtime& runtime, const Candidate& candidate, const MappedFile& file, const std::string& build_id, const BoardingRules& rules, bool filtered) {
   const auto program = identity_of(rules.probe_program);
   std::string key = "build " + build_id + " size " + std::to_string(file.facts().size_bytes) + " time " + std::to_string(file.facts().modified_ns);
   key += " inode " + std::to_string(file.identity().device) + ":" + std::to_string(file.identity().inode) + " path " + candidate.path;
   key += " probe " + std::to_string(program ? program->inode : 0) + " abi " + abi_text(TN_ABI_CURRENT) + " user " + std::to_string(rules.owner.user);
-  return key + " machine " + short_hash(driver_fingerprint()) + " config " + short_hash(runtime.config_text("loader."));
+  return key + " filters " + short_hash(filter_text(filtered)) + " machine " + short_hash(driver_fingerprint()) + " config " + short_hash(runtime.config_text("loader."));
 }
 
-// One file's way. What is learnt on the way goes into the slot's entry.
+// One file's way. What is learnt on the way goes into the slot's entry. It outlives its call where the last step, opening,
+// waits until somebody wants it: hence its own copies.
 class FileBoarding {
  public:
   FileBoarding(Runtime& runtime, PluginSlot* slot, const Candidate& candidate, const BoardingRules& rules)
       : runtime_(runtime), slot_(slot), candidate_(candidate), rules_(rules), trust_(rules.settings.trust) {}
 
-  std::optional<Verdict> run(const std::vector<KnownFile>& refused) {
+  std::optional<Verdict> run(const std::vector<KnownFile>& refused, bool may_wait) {
     if (candidate_.refused) return candidate_.refused;
     if (auto bad = look()) return bad;
     auto known = in_use(runtime_);
@@ -120,7 +126,27 @@ class FileBoarding {
     if (auto bad = weigh(check_allowed(cold_.cold.id, file_.bytes(), trust_))) return bad;
     slot_->entry.abi = *common_abi(rules_.host.abi_min, rules_.host.abi_max, cold_.cold.abi_min, cold_.cold.abi_max);
     if (auto bad = probe()) return bad;
+    if (filters_set() && !rules_.secure) look_behind_filters();
+    if (may_wait && waits()) return std::nullopt;
     return open();
+  }
+
+  // Whether what the plugin said is all that is needed for now: see can_wait. One whose devices are all hidden waits for ever.
+  bool waits() const {
+    if (!report_ || !can_wait(*report_)) return false;
+    return (cached_ && !rules_.settings.open_all) || !runtime_.filter_means(slot_, report_->devices);
+  }
+  const PluginReport& report() const { return *report_; }
+
+  // The step that waited. The record is corrected where the plugin says something else now than when it was tried.
+  std::optional<Verdict> open_now() {
+    if (auto bad = open()) return bad;
+    const PluginReport now = gather_report(*slot_);
+    if (const auto change = report_change(*report_, now)) {
+      add_note(*change);
+      ProbeCache(rules_.settings.cache_folder).keep(key_, {cold_.cold.id, 0, 0, {}, now});
+    }
+    return std::nullopt;
   }
 
   const std::string& note() const { return note_; }
@@ -163,30 +189,65 @@ class FileBoarding {
   std::optional<Verdict> probe() {
     if (rules_.settings.probe == ProbeUse::Off) return std::nullopt;
     const ProbeCache cache(rules_.settings.cache_folder);
-    const std::string key = probe_key(runtime_, candidate_, file_, cold_.build_id, rules_);
-    if (const auto known = cache.find(key)) {
+    key_ = probe_key(runtime_, candidate_, file_, cold_.build_id, rules_, true);
+    if (const auto known = cache.find(key_)) {
+      cached_ = tried_ = true;
+      report_ = known->report;
       if (known->code == 0) return std::nullopt;
       return verdict(static_cast<Code>(known->code), known->cause, known->native_code);
     }
-    const ProbeRun run = rules_.probe_program.empty() ? ProbeRun{ProbeEnd::NotRun, "tenon-probe is absent from the installation", {}, 0} : run_probe({rules_.probe_program, candidate_.path, descriptor(), rules_.settings.probe_timeout_ms, rules_.secure});
+    const ProbeRun run = try_in_child(false);
     if (run.end == ProbeEnd::NotRun) {
       if (rules_.settings.probe == ProbeUse::Require) return verdict(Code::ProbeFailed, run.cause, run.native_code);
       add_note("used without a probe: " + run.cause);
       return std::nullopt;
     }
-    return remember(cache, key, run);
+    report_ = run.report;
+    tried_ = true;
+    return remember(cache, run);
   }
 
-  std::optional<Verdict> remember(const ProbeCache& cache, const std::string& key, const ProbeRun& run) {
-    ProbeRecord record{cold_.cold.id, 0, run.native_code, run.cause};
+  ProbeRun try_in_child(bool show_all) const {
+    if (rules_.probe_program.empty()) return {ProbeEnd::NotRun, "tenon-probe is absent from the installation", {}, 0};
+    ProbeJob job{rules_.probe_program, candidate_.path, descriptor(), rules_.settings.probe_timeout_ms, rules_.secure};
+    if (show_all) job.variables = without_filters(environ);
+    return run_probe(job);
+  }
+
+  // What the plugin says where nothing hides devices; nothing when that cannot be learnt.
+  std::optional<PluginReport> report_of_all() const {
+    if (rules_.settings.probe == ProbeUse::Off) return std::nullopt;
+    const ProbeCache cache(rules_.settings.cache_folder);
+    const std::string key = probe_key(runtime_, candidate_, file_, cold_.build_id, rules_, false);
+    if (const auto known = cache.find(key)) return known->report;
+    const ProbeRun run = try_in_child(true);
+    if (run.end == ProbeEnd::Safe) cache.keep(key, {cold_.cold.id, 0, 0, {}, run.report});
+    return run.report;
+  }
+
+  // Devices that a variable hides from their own driver are hidden on every other route as well.
+  void look_behind_filters() {
+    if (!tried_ || (report_ && report_->offers == 0)) return;
+    const auto all = report_of_all();
+    if (!all || all->devices.empty()) return;
+    const Hidden hidden = hidden_devices(*all, report_ ? *report_ : PluginReport{});
+    for (const tn_device_info& device : hidden.devices) runtime_.hide({device, slot_->entry.index, "hidden by " + filters_of(device)});
+    if (hidden.nameless != 0) {
+      add_note(filters_of(all->devices[0]) + " hides " + std::to_string(hidden.nameless) + " of its devices that give neither UUID nor PCI address: other routes to them are not hidden");
+    }
+    for (const std::string& fault : unknown_entries(*all)) add_note(fault);
+  }
+
+  std::optional<Verdict> remember(const ProbeCache& cache, const ProbeRun& run) {
+    ProbeRecord record{cold_.cold.id, 0, run.native_code, run.cause, run.report};
     if (run.end == ProbeEnd::Safe) {
-      cache.keep(key, record);
+      cache.keep(key_, record);
       return std::nullopt;
     }
     const Code code = run.end == ProbeEnd::TimedOut ? Code::ProbeTimeout : Code::CrashedInProbe;
     record.code = static_cast<uint32_t>(code);
     record.cause = run.cause + "; in quarantine until: tenon plugins --forget " + record.id;
-    const bool kept = cache.keep(key, record);
+    const bool kept = cache.keep(key_, record);
     if (!run.output.empty()) add_note("it printed: " + run.output);
     return verdict(code, kept ? record.cause : run.cause, run.native_code);
   }
@@ -205,29 +266,62 @@ class FileBoarding {
 
   Runtime& runtime_;
   PluginSlot* slot_;
-  const Candidate& candidate_;
-  const BoardingRules& rules_;
-  const TrustPolicy& trust_;
+  const Candidate candidate_;
+  const BoardingRules rules_;
+  const TrustPolicy& trust_;  // of the rules
   MappedFile file_;
   ColdResult cold_;
-  std::string note_;
+  std::string note_, key_;
+  std::optional<PluginReport> report_;  // what it said when it was tried
+  bool tried_ = false;
+  bool cached_ = false;                 // in an earlier run
 };
+
+// The entry at the end of the way.
+void settle(PluginSlot* slot, const std::optional<Verdict>& bad, const FileBoarding& boarding) {
+  Verdict v = bad ? *bad : verdict(Code::InUse);
+  if (!bad) v.cause = boarding.note();
+  put_verdict(slot, v);
+  if (bad) slot->library.reset();
+}
+
+std::string wake(PluginSlot* slot, FileBoarding& boarding) {
+  std::optional<Verdict> bad;
+  try {
+    bad = boarding.open_now();
+  } catch (const std::exception& e) {
+    bad = verdict(Code::OpenError, e.what());
+  }
+  settle(slot, bad, boarding);
+  if (!bad) return {};
+  return bad->cause.empty() ? code_title(bad->code) : bad->cause;
+}
+
+// The plugin's devices are listed; it is opened when one of them is asked for.
+void board_known(Runtime& runtime, PluginSlot* slot, std::shared_ptr<FileBoarding> boarding) {
+  auto boarded = std::make_shared<Boarded>();
+  boarded->known = boarding->known();
+  slot->library = boarded;
+  Verdict v = verdict(Code::InUse, "not opened yet: that is done when one of its devices is asked for" + (boarding->note().empty() ? "" : "; " + boarding->note()));
+  v.stage = Stage::Probe;
+  put_verdict(slot, v);
+  slot->wake = [slot, boarding] { return wake(slot, *boarding); };
+  runtime.add_known(slot, boarding->report().devices);
+}
 
 }  // namespace
 
 PluginSlot* board_file(Runtime& runtime, const Candidate& candidate, const BoardingRules& rules, std::vector<KnownFile>* refused) {
   PluginSlot* slot = slot_for(runtime, candidate.path.c_str(), "");
   put_text(slot->entry.path, candidate.path);
-  FileBoarding boarding(runtime, slot, candidate, rules);
-  const auto bad = boarding.run(refused != nullptr ? *refused : std::vector<KnownFile>{});
-  Verdict v = bad ? *bad : verdict(Code::InUse);
-  if (!bad) v.cause = boarding.note();
-  put_verdict(slot, v);
-  if (!bad) return slot;
-  slot->library.reset();
-  if (refused != nullptr && v.stage >= Stage::Probe) {
-    refused->push_back(boarding.known());
-    refused->back().refused = code_name(v.code);
+  const auto boarding = std::make_shared<FileBoarding>(runtime, slot, candidate, rules);
+  const bool searched = refused != nullptr;  // one that is named is wanted now
+  const auto bad = boarding->run(searched ? *refused : std::vector<KnownFile>{}, searched);
+  if (!bad && !slot->attached) return board_known(runtime, slot, boarding), slot;
+  settle(slot, bad, *boarding);
+  if (bad && searched && bad->stage >= Stage::Probe) {
+    refused->push_back(boarding->known());
+    refused->back().refused = code_name(bad->code);
   }
   return slot;
 }
@@ -250,6 +344,12 @@ PluginSlot* board_linked(Runtime& runtime, const std::string& plugin_id, tn_plug
 
 tn_status unboard(Runtime& runtime, PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) {
   kernel::FpEnvGuard keep;
+  if (slot->known) {
+    runtime.forget_known(slot, "its plugin was unloaded");
+    slot->library.reset();
+    put_verdict(slot, verdict(Code::Unloaded, "by tn_plugin_unload; it had not been opened"));
+    return TN_OK;
+  }
   if (tn_status s = runtime.detach(slot, timeout_ns, diag)) return s;
   const bool linked = static_cast<const Boarded*>(slot->library.get())->mapping == nullptr;
   const bool unmapped = (slot->entry.flags & TN_COLD_UNLOADABLE) != 0;

@@ -1,7 +1,9 @@
 // loader/boarding.h - the whole way of one plugin into a runtime: every step, and the entry that keeps the verdict.
 //
 // Steps: find, trust, dedupe, cold check, allow list, probe, open, query, validate, start. Everything before the probe runs no
-// instruction of the plugin.
+// instruction of the plugin. A plugin that a search finds, that was tried in an earlier run and that offers nothing but devices
+// of its own kinds and their kernels stays behind the probe's step: code 0, stage probe. It is opened by the first call that
+// asks for such a device, and its verdict then is that of the steps that were left.
 // Threads: the caller holds the runtime's plugin lock.
 #pragma once
 #include <string>

@@ -29,6 +29,19 @@ tn_status define_core_ops(Runtime& runtime, tn_diag* diag) {
   return TN_OK;
 }
 
+// The setting is taken out: what plugins report does not depend on it. The variable goes first.
+tn_status configure_filter(Runtime& runtime, const Environment& env, std::map<std::string, std::string>* config, tn_diag* diag) {
+  const auto setting = config->extract("devices.visible");
+  VisibleFilter filter;
+  if (env.devices) {
+    if (tn_status s = filter.parse("TENON_DEVICES", *env.devices, diag)) return s;
+  } else if (!setting.empty()) {
+    if (tn_status s = filter.parse("devices.visible", setting.mapped(), diag)) return s;
+  }
+  runtime.set_filter(filter);
+  return TN_OK;
+}
+
 // Settings are kept with the runtime as text, so that plugins added later are judged alike.
 tn_status configure(Runtime& runtime, const BootOptions& options, const Environment& env, tn_diag* diag) {
   std::map<std::string, std::string> config;
@@ -42,6 +55,7 @@ tn_status configure(Runtime& runtime, const BootOptions& options, const Environm
   for (const std::string& entry : options.allow) allow += (allow.empty() ? "" : ",") + entry;
   if (!allow.empty()) config["loader.allow"] = allow;
   if (!options.cache_dir.empty()) config["loader.cache"] = options.cache_dir;
+  if (tn_status s = configure_filter(runtime, env, &config, diag)) return s;
   for (const auto& [key, value] : config) runtime.set_config(key, value);
   return TN_OK;
 }
@@ -73,7 +87,7 @@ tn_status boot(Runtime& runtime, const BootOptions& options, tn_diag* diag) {
   for (const Candidate& candidate : find_candidates(options.folders ? *options.folders : standard_folders(env))) {
     board_file(runtime, candidate, rules, &refused);
   }
-  return TN_OK;
+  return runtime.check_filter(diag);
 }
 
 tn_status missing(tn_diag* diag, const char* what) {
@@ -172,7 +186,7 @@ tn_status tn_plugin_unload(tn_runtime* runtime, uint32_t index, uint64_t timeout
   return guarded(diag, [&]() -> tn_status {
     std::lock_guard lock(runtime->core.plugin_lock());
     const auto slots = runtime->core.slots();
-    if (index >= slots.size() || !slots[index]->attached) {
+    if (index >= slots.size() || !(slots[index]->attached || slots[index]->known)) {
       return fail(diag, TN_E_NOT_FOUND, id(kLoad, 41), "no such plugin in use\nwhy: plugin %u, there are %zu entries\ntry: list the plugins with tn_plugins", index, slots.size());
     }
     return unboard(runtime->core, slots[index].get(), timeout_ns, diag);

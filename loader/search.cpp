@@ -72,6 +72,7 @@ Environment environment() {
   Environment env;
   env.library_folder = folder_of_this_library();
   env.secure = getauxval(AT_SECURE) != 0;
+  if (!env.secure) env.devices = variable("TENON_DEVICES");
   env.plugin_path = variable("TENON_PLUGIN_PATH");
   env.data_home = variable("XDG_DATA_HOME");
   env.cache_home = variable("XDG_CACHE_HOME");

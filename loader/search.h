@@ -22,6 +22,7 @@ struct Environment {
   std::optional<std::string> cache_home;   // XDG_CACHE_HOME
   std::optional<std::string> home;         // HOME
   std::string etc = "/etc/tenon/plugins.d";
+  std::optional<std::string> devices;      // TENON_DEVICES; nothing with raised rights
   bool secure = false;                     // AT_SECURE: raised rights
 };
 Environment environment();

@@ -14,7 +14,7 @@
 namespace tenon::loader {
 namespace {
 
-constexpr const char* kKeys[] = {"loader.trust", "loader.allow", "loader.probe", "loader.probe_timeout_ms", "loader.cache", "loader.forget"};
+constexpr const char* kKeys[] = {"loader.trust", "loader.allow", "loader.probe", "loader.probe_timeout_ms", "loader.cache", "loader.forget", "loader.open"};
 constexpr uint32_t kLongestMs = 600000;
 
 tn_status refuse(tn_diag* diag, const char* key, const std::string& value, const char* wanted) {
@@ -81,6 +81,7 @@ tn_status read_cache(const ConfigLookup& get, const Environment& env, std::strin
 tn_status read_settings(const ConfigLookup& get, const Environment& env, LoaderSettings* out, tn_diag* diag) {
   if (tn_status s = read_word(get, "loader.trust", {"off", "warn", "enforce"}, "off, warn or enforce", &out->trust.mode, diag)) return s;
   if (tn_status s = read_word(get, "loader.probe", {"on", "off", "require"}, "on, off or require", &out->probe, diag)) return s;
+  if (tn_status s = read_word(get, "loader.open", {"asked", "all"}, "asked or all", &out->open_all, diag)) return s;
   if (tn_status s = read_allow(get, &out->trust, diag)) return s;
   if (tn_status s = read_timeout(get, &out->probe_timeout_ms, diag)) return s;
   if (const char* id = get("loader.forget")) out->forget = id;
@@ -91,7 +92,7 @@ tn_status check_loader_keys(const std::map<std::string, std::string>& config, tn
   for (const auto& [key, value] : config) {
     if (!key.starts_with("loader.")) continue;
     if (std::any_of(std::begin(kKeys), std::end(kKeys), [&, &name = key](const char* k) { return name == k; })) continue;
-    return kernel::fail(diag, TN_E_ARG, kernel::id(kernel::kLoad, 45), "unknown setting %.40s\nwhy: known are loader.trust, allow, probe, probe_timeout_ms, cache and forget\ntry: correct TENON_CONFIG", key.c_str());
+    return kernel::fail(diag, TN_E_ARG, kernel::id(kernel::kLoad, 45), "unknown setting %.40s\nwhy: known are loader.trust, allow, probe, probe_timeout_ms, cache, forget and open\ntry: correct TENON_CONFIG", key.c_str());
   }
   return TN_OK;
 }

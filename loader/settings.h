@@ -6,6 +6,8 @@
 //                            started it is used all the same, and its verdict says so. require: then it is refused. off
 //   loader.probe_timeout_ms  of each stage; 10000 by default
 //   loader.cache             full path of the folder for results, or off; default $XDG_CACHE_HOME/tenon, ~/.cache/tenon
+//   loader.open              asked (default): a plugin whose devices are known from an earlier run is opened when one of them is
+//                            asked for; all: at the start
 //   loader.forget            id of a plugin whose results are dropped first, so that it is tried again
 #pragma once
 #include <tenon/types.h>
@@ -27,6 +29,7 @@ struct LoaderSettings {
   uint32_t probe_timeout_ms = 10000;
   std::string cache_folder;  // of probe results; empty: none
   std::string forget;
+  bool open_all = false;
 };
 
 // `get` gives a key's text or NULL. Errors: TN_E_ARG, TN-LOAD-045 with the key, its value and what it may be.

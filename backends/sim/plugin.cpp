@@ -78,14 +78,16 @@ tn_status open(const tn_host* host, tn_instance** out, tn_diag* diag) {
   auto* self = new (std::nothrow) tn_instance;
   if (self == nullptr) return fail(diag, TN_E_OOM, reference::kErrOutOfMemory, "open: no memory\nwhy: the heap is exhausted\ntry: free memory");
   self->host = host;
-  uint64_t devices = 1;
+  uint64_t devices = 1, start_ms = 0;
   tn_status s = config_number(host, "sim.devices", 1, 8, &devices, diag);
   if (s == TN_OK) s = config_number(host, "sim.memory_bytes", reference::memory_total_bytes() / 2, uint64_t{1} << 60, &self->memory_bytes, diag);
   if (s == TN_OK) s = config_number(host, "sim.latency_ns", 0, 10000000000u, &self->latency_ns, diag);
+  if (s == TN_OK) s = config_number(host, "sim.start_ms", 0, 60000, &start_ms, diag);
   if (s != TN_OK) {
     delete self;
     return s;
   }
+  std::this_thread::sleep_for(std::chrono::milliseconds(start_ms));
   self->n_devices = static_cast<uint32_t>(devices);
   self->kernels.init("sim", vendor_kind(), prepare, retire);
   *out = self;

@@ -18,7 +18,7 @@ namespace tenon::loader {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::string_view kHead = "tenon-probe 1", kSuffix = ".probe";
+constexpr std::string_view kHead = "tenon-probe 2", kSuffix = ".probe";
 
 // At most `limit` bytes of a regular file; empty when it cannot be read or is longer.
 std::string read_small(const std::string& path, size_t limit) {
@@ -42,7 +42,7 @@ std::string one_line(std::string text) {
 std::string text_of(const std::string& key, const ProbeRecord& r) {
   std::string text(kHead);
   text += "\nkey " + one_line(key) + "\nid " + one_line(r.id) + "\ncode " + std::to_string(r.code) + "\nnative " + std::to_string(r.native_code);
-  return text + "\ncause " + one_line(r.cause) + "\nend\n";
+  return text + "\ncause " + one_line(r.cause) + "\n" + (r.report ? report_text(*r.report) : "") + "end\n";
 }
 
 // The value of the next line, which must begin with `name`; takes the line off the front.
@@ -66,7 +66,9 @@ std::optional<ProbeRecord> parse(std::string_view text, std::string* out_key) {
   ProbeRecord record;
   if (!take_line(&text, kHead)) return std::nullopt;
   const auto key = take_line(&text, "key"), id = take_line(&text, "id"), code = take_line(&text, "code"), native = take_line(&text, "native"), cause = take_line(&text, "cause");
-  if (!key || !id || !code || !native || !cause || text != "end\n") return std::nullopt;
+  if (!key || !id || !code || !native || !cause || !text.ends_with("end\n")) return std::nullopt;
+  text.remove_suffix(std::string_view("end\n").size());
+  if (!text.empty() && !(record.report = parse_report(text))) return std::nullopt;
   if (!read_number(*code, &record.code) || !read_number(*native, &record.native_code)) return std::nullopt;
   *out_key = *key;
   record.id = *id;
@@ -78,6 +80,30 @@ std::string stamp_of(const char* path) {
   struct stat info {};
   if (stat(path, &info) != 0) return "-";
   return std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec) + "/" + std::to_string(info.st_size);
+}
+
+// Names in a folder that begin so, in order; with what this user may do with each.
+std::string names_in(const std::string& folder, std::string_view beginning, bool nodes) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::string name = it->path().filename().string();
+    if (name.starts_with(beginning)) names.push_back(name + (nodes ? access((folder + "/" + name).c_str(), R_OK | W_OK) == 0 ? "+" : "-" : ""));
+  }
+  std::sort(names.begin(), names.end());
+  std::string text;
+  for (const std::string& name : names) text += name + ' ';
+  return one_line(text);
+}
+
+// The devices that drivers could find. A record that lists devices must not outlive a card that was put in or a group that
+// the user was added to.
+std::string device_nodes() {
+  std::string text;
+  for (const char* beginning : {"nvidia", "kfd", "dxg"}) text += names_in("/dev", beginning, true) + '|';
+  for (const char* folder : {"/dev/dri", "/dev/accel"}) text += names_in(folder, "", true) + '|';
+  for (const char* folder : {"/proc/driver/nvidia/gpus", "/sys/class/kfd/kfd/topology/nodes", "/sys/class/drm"}) text += names_in(folder, "", false) + '|';
+  return text;
 }
 
 std::vector<std::string> record_files(const std::string& folder) {
@@ -109,6 +135,7 @@ std::string driver_fingerprint() {
   }
   for (const char* path : {"/etc/ld.so.cache", "/etc/OpenCL/vendors", "/etc/vulkan/icd.d", "/usr/share/vulkan/icd.d"}) text += '|' + stamp_of(path);
   const char* folders = std::getenv("LD_LIBRARY_PATH");
+  text += '|' + device_nodes();
   return text + '|' + one_line(folders == nullptr ? "" : folders);
 }
 

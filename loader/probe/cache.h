@@ -15,6 +15,8 @@
 #include <string>
 #include <utility>
 
+#include "loader/probe/report.h"
+
 namespace tenon::loader {
 
 struct ProbeRecord {
@@ -22,11 +24,12 @@ struct ProbeRecord {
   uint32_t code = 0;  // 0: harmless; else the verdict that stands (crashed-in-probe, probe-timeout)
   int64_t native_code = 0;
   std::string cause;
+  std::optional<PluginReport> report = {};  // of one that was taken into use when it was tried
 };
 
 class ProbeCache {
  public:
-  static constexpr size_t kMost = 256, kRecordBytes = 4096;
+  static constexpr size_t kMost = 256, kRecordBytes = 128 * 1024;
 
   explicit ProbeCache(std::string folder) : folder_(std::move(folder)) {}  // "" = no cache
   // `key` is one line of text that names all that the result depends on.
@@ -42,7 +45,8 @@ class ProbeCache {
 };
 
 // What of the machine a probe's result depends on beside the plugin: kernel and driver modules, the libraries known to the
-// dynamic linker, the lists of OpenCL and Vulkan drivers, LD_LIBRARY_PATH. One line; changes when a driver is installed.
+// dynamic linker, the lists of OpenCL and Vulkan drivers, the nodes of devices and who may open them, LD_LIBRARY_PATH. One
+// line; changes when a driver is installed or a card is put in.
 std::string driver_fingerprint();
 
 // FNV-1a-64 as 16 digits.

@@ -16,6 +16,7 @@
 #include "loader/check.h"
 #include "loader/handshake.h"
 #include "loader/open.h"
+#include "loader/probe/gather.h"
 #include "loader/probe/run.h"
 #include "loader/probe/trial.h"
 
@@ -86,10 +87,14 @@ void probe(const std::string& path) {
   options.threads = 1;
   tn_runtime* runtime = nullptr;
   if (tn_runtime_create(&options, &runtime, nullptr) != TN_OK) std::exit(1);
+  runtime->core.set_filter({});  // everything is tried and told; what the program sees is its own matter
   static tn_plugin table;  // outlives the runtime
   tenon::kernel::PluginSlot* slot = runtime->core.add_slot();
   const bool aboard = board(runtime->core, slot, path, &table);
   if (aboard) {
+    enter("kernels");
+    const std::string report = report_text(gather_report(*slot));
+    say(report.substr(0, report.size() - 1));
     try_kernels(runtime, slot->entry.index, enter);
     enter("close");
   }

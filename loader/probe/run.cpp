@@ -21,7 +21,7 @@ namespace tenon::loader {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr size_t kOutputLimit = 2048, kRecordLimit = 4096;
+constexpr size_t kOutputLimit = 2048, kRecordLimit = 128 * 1024;
 
 // Both ends are above the descriptors that the child is given, so that placing one there covers no other.
 struct Pipe {
@@ -87,16 +87,19 @@ int start(const ProbeJob& job, const Pipe& records, const Pipe& output, pid_t* o
   posix_spawnattr_setflags(&actions.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   const std::string path = plugin >= 0 ? "/proc/self/fd/" + std::to_string(kProbePlugin) : job.plugin;
   char* const arguments[] = {const_cast<char*>(job.program.c_str()), const_cast<char*>(path.c_str()), nullptr};
-  char plain[] = "PATH=/usr/bin:/bin";
-  char* const bare[] = {plain, nullptr};
-  const int error = posix_spawn(out, job.program.c_str(), &actions.files, &actions.attributes, arguments, job.secure ? bare : environ);
+  std::vector<std::string> variables{"PATH=/usr/bin:/bin"};
+  if (!job.secure && job.variables) variables = *job.variables;
+  std::vector<char*> own;
+  for (std::string& variable : variables) own.push_back(variable.data());
+  own.push_back(nullptr);
+  const int error = posix_spawn(out, job.program.c_str(), &actions.files, &actions.attributes, arguments, job.secure || job.variables ? own.data() : environ);
   if (plugin >= 0) close(plugin);
   return error;
 }
 
 // What the child has said so far.
 struct Heard {
-  std::string records, output;
+  std::string records, output, report;
   std::string stage = "start";
   bool threw = false, done = false;
 
@@ -107,6 +110,7 @@ struct Heard {
       const std::string line = records.substr(0, end);
       if (line == "done") done = true;
       if (line == "threw") threw = true;
+      if (is_report_line(line) && report.size() + line.size() < kRecordLimit) report += line + "\n";
       if (!line.starts_with("stage ")) continue;
       const std::string name = line.substr(6);
       // The plugin can write here too: only known names are repeated to people.
@@ -172,7 +176,7 @@ ProbeRun judge(const Heard& heard, Ending ending, int status) {
     return {ProbeEnd::Crashed, "exit status " + std::to_string(WEXITSTATUS(status)) + place + tail, heard.output, WEXITSTATUS(status)};
   }
   if (!heard.done) return {ProbeEnd::Crashed, "it ended" + place + ", without an end record", heard.output, 0};
-  return {ProbeEnd::Safe, {}, heard.output, 0};
+  return {ProbeEnd::Safe, {}, heard.output, 0, parse_report(heard.report)};
 }
 
 std::string time_text(uint32_t ms) {

@@ -9,8 +9,11 @@
 // Threads: any. Blocks until the child has ended or was killed; nothing waits longer than the limit.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "loader/probe/report.h"
 
 namespace tenon::loader {
 
@@ -20,6 +23,7 @@ struct ProbeJob {
   int descriptor = -1;         // >= 0: the child opens this descriptor's file instead of the path
   uint32_t timeout_ms = 10000; // of each stage
   bool secure = false;         // raised rights: the child gets no variable of the user
+  std::optional<std::vector<std::string>> variables = {};  // "NAME=value": exactly these; nothing = those of this process
 };
 
 enum class ProbeEnd {
@@ -34,12 +38,13 @@ struct ProbeRun {
   std::string cause;           // "SIGSEGV in constructor", "exit status 0 in open, without an end record"; empty when safe
   std::string output;          // the first bytes of what it printed
   int64_t native_code = 0;     // signal, exit status or errno
+  std::optional<PluginReport> report = {};  // of a plugin that was taken into use there; nothing when it was refused
 };
 
 ProbeRun run_probe(const ProbeJob&);
 
 // ---- the protocol, shared with the child: lines on descriptor kProbePipe --------------------------------------------
-inline constexpr int kProbePipe = 3;       // "stage NAME", "threw", "done"
+inline constexpr int kProbePipe = 3;       // "stage NAME", lines of the report, "threw", "done"
 inline constexpr int kProbePlugin = 4;     // the plugin's file, where a descriptor was given
 inline constexpr const char* kProbeStages[] = {"constructor", "query", "open", "kernels", "devices", "supports", "launch", "close", "exit"};
 

@@ -12,6 +12,19 @@ Said find(Stage& s, const char* spec, uint32_t policy = TN_POLICY_REQUIRE) {
   return refused([&](tn_diag* d) { return tn_device_find(s.rt, spec, policy, &device, d); });
 }
 
+// A runtime under TENON_DEVICES, on a machine with a processor and nothing else.
+Said filtered(const char* filter) {
+  setenv("TENON_DEVICES", filter, 1);
+  const char* nowhere = "/no/such/folder";
+  tn_runtime_options options{};
+  options.size = sizeof options;
+  options.paths = &nowhere;
+  options.n_paths = 1;
+  const Said said = refused([&](tn_diag* d) { tn_runtime* rt; return tn_runtime_create(&options, &rt, d); });
+  unsetenv("TENON_DEVICES");
+  return said;
+}
+
 // The simulated accelerator's own functions, on an opened device.
 Said on_sim(const std::function<tn_status(const tn_plugin&, tn_device*, tn_dev_queue*, tn_dev_timeline*, tn_diag*)>& body) {
   Direct sim("sim", "sim.memory_bytes", "4096");
@@ -94,6 +107,8 @@ Table device_cases() {
          tn_plan* plan;
          return refused([&](tn_diag* d) { return tn_plan_prepare(s.rt, &spec, &plan, d); });
        }},
+      {"TN-DEVICE-007", "", [] { return filtered("cpu,cuda:0"); }},
+      {"TN-DEVICE-008", "", [] { return filtered("cpu,uuid:12"); }},
       {"TN-DEVICE-040", "in a call", [] { Stage s; return s.call(s.op("gather"), {s.tensor("f32[5]"), s.i64({0, 5})}, {integer(TN_KEY_AXIS, 0)}); }},
       {"TN-DEVICE-040", "told late", late_failure},
       {"TN-DEVICE-041", "", prepare_arithmetic_on_a_storage_type},

@@ -1,6 +1,9 @@
 #include "kernel/device.h"
 
+#include <tenon/caps.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "kernel/fp_env.h"
@@ -8,6 +11,29 @@
 #include "kernel/status.h"
 
 namespace tenon::kernel {
+namespace {
+
+constexpr uint32_t kMostCaps = 256;
+
+// The type that caps.def gives the key; TN_NONE for a vendor's own.
+uint32_t type_of(uint32_t key) {
+  switch (key) {
+#define X(NAME, name, number, type, unit, since) case number: return type;
+    TN_CAPS(X)
+#undef X
+    default: return TN_NONE;
+  }
+}
+
+// What cannot be true is left out, as what is not known: nobody can tell what was meant.
+bool sound(const tn_cap& cap) {
+  if (cap.provenance < TN_FROM_MEASURED || cap.provenance > TN_FROM_GUESS || cap.type > TN_CAP_TEXT) return false;
+  if (const uint32_t type = type_of(cap.key); type != TN_NONE && type != cap.type) return false;
+  if (cap.type == TN_CAP_F64) return std::isfinite(cap.v.f) && (cap.v.f >= 0 || type_of(cap.key) == TN_NONE);
+  return cap.type != TN_CAP_TEXT || cap.v.s != nullptr;
+}
+
+}  // namespace
 
 const tn_cap* Device::find_cap(uint32_t key) const {
   for (const tn_cap& cap : caps)
@@ -20,11 +46,9 @@ tn_status Device::refuse(tn_diag* diag) const {
 }
 
 tn_status Device::open(tn_diag* diag) {
+  // In this order: a plugin that failed to open leaves its devices' verdicts before it stops being known.
+  if (plugin->known.load(std::memory_order_acquire) && !verdict) runtime->wake(this);
   if (verdict) return refuse(diag);
-  if (plugin->known.load(std::memory_order_acquire)) {
-    runtime->wake(this);
-    if (verdict) return refuse(diag);
-  }
   {
     std::lock_guard lock(open_mutex);
     if (!opened) open_status = open_now(&open_diag);
@@ -34,18 +58,26 @@ tn_status Device::open(tn_diag* diag) {
   return open_status;
 }
 
+void Device::read_caps() {
+  const tn_plugin* table = plugin->table;
+  uint32_t n = 0;
+  if (!table->caps || call_plugin(table->caps, plugin->instance, plugin_device, nullptr, 0, &n, nullptr) != TN_OK) return;
+  caps.resize(std::min(n, kMostCaps));
+  n = 0;
+  if (!caps.empty() && call_plugin(table->caps, plugin->instance, plugin_device, caps.data(), static_cast<uint32_t>(caps.size()), &n, nullptr) != TN_OK) n = 0;
+  caps.resize(std::min<size_t>(caps.size(), n));
+  std::erase_if(caps, [](const tn_cap& cap) { return !sound(cap); });
+  for (size_t i = 0; i < caps.size(); ++i)  // a key has one value: the first
+    caps.erase(std::remove_if(caps.begin() + static_cast<ptrdiff_t>(i) + 1, caps.end(), [key = caps[i].key](const tn_cap& c) { return c.key == key; }), caps.end());
+}
+
 tn_status Device::open_now(tn_diag* diag) {
   const tn_plugin* table = plugin->table;
   if (tn_status s = call_plugin(table->device_open, plugin->instance, plugin_device, nullptr, &handle, diag)) return s;
-  uint32_t n = 0;
-  if (table->caps && call_plugin(table->caps, plugin->instance, plugin_device, nullptr, 0, &n, diag) == TN_OK && n) {
-    caps.resize(n);
-    call_plugin(table->caps, plugin->instance, plugin_device, caps.data(), n, &n, diag);
-    caps.resize(std::min<size_t>(caps.size(), n));
-  }
+  read_caps();
   tn_space_info spaces[8]{};
   for (tn_space_info& s : spaces) s.size = sizeof s;
-  n = 0;
+  uint32_t n = 0;
   if (table->spaces && call_plugin(table->spaces, handle, spaces, sizeof spaces[0], 8, &n, diag) == TN_OK && n) default_space = spaces[0].id;
 
   const tn_native* native = nullptr;

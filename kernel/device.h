@@ -54,6 +54,7 @@ struct Device {
 
  private:
   tn_status open_now(tn_diag* diag);
+  void read_caps();
 };
 
 // Host-visible bytes of a view.

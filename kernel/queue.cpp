@@ -33,6 +33,7 @@ tn_status connect_queue(tn_queue* q, int32_t priority, tn_diag* diag) {
 }
 
 tn_status open_queue(Runtime& rt, Device* device, int32_t priority, bool thread_bound, std::unique_ptr<tn_queue>* out, tn_diag* diag) {
+  if (tn_status s = device->open(diag)) return s;  // a plugin that is opened by this may say anew how its devices work
   auto q = std::make_unique<tn_queue>();
   q->runtime = &rt;
   q->device = device;

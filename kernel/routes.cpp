@@ -72,6 +72,7 @@ void Runtime::place_device(PluginSlot* slot, uint32_t i, const tn_device_info& t
   tn_device_info info = told;
   info.name[sizeof info.name - 1] = info.driver[sizeof info.driver - 1] = '\0';
   if (info.mem_free_bytes > info.mem_total_bytes) info.mem_free_bytes = 0;  // reported nonsense is "unknown"
+  if (info.dtype_storage) info.dtype_compute &= info.dtype_storage, info.dtype_matrix &= info.dtype_storage;  // what cannot be stored cannot be computed
   const auto before = std::find_if(devices_.begin(), devices_.end(), [&](const auto& d) { return d->plugin == slot && d->plugin_device == i; });
   if (before != devices_.end() && slot->known && same_report((*before)->info, info)) {
     (*before)->info.mem_free_bytes = info.mem_free_bytes;  // the rest may be read without the lock

@@ -4,10 +4,12 @@
 //   FAKE_NAME, FAKE_KIND      id "test.<name>", kind of its devices        (compiled in)
 //   FAKE_VARIABLE             the filter that its driver obeys, or ""      (compiled in)
 //   TENON_FAKE_<name>         its devices, separated by blanks; of each its fields, separated by commas:
-//                             u=7 UUID of that byte, p=6500 bus 65 device 0 function 0, m=8 GiB, integrated, emulated, partition
+//                             u=7 UUID of that byte, p=6500 bus 65 device 0 function 0, m=8 GiB, integrated, emulated, partition, overfull
+//                             (more memory free than there is)
 //   TENON_FAKE_FAIL           names of those whose open() says that the driver is absent, separated by commas
 //   TENON_FAKE_TRACE          file to which every step adds a line "<name> <step>"
 // It reads the environment, which a plugin must not do, since it plays the driver below one.
+#include <tenon/caps.h>
 #include <tenon/ops.h>
 #include <tenon/plugin.h>
 
@@ -63,6 +65,7 @@ tn_device_info device_of(const std::string& text) {
     if (field[0] == 'u' && field[1] == '=') std::memset(info.uuid, static_cast<int>(value), 15), info.uuid[15] = 1, info.flags |= TN_DEVICE_UUID_TRUSTED;
     if (field[0] == 'p' && field[1] == '=') info.pci_bdf = static_cast<uint32_t>(value);
     if (field[0] == 'm' && field[1] == '=') info.mem_total_bytes = static_cast<uint64_t>(value) << 30, info.mem_free_bytes = info.mem_total_bytes / 2;
+    if (field == "overfull") info.mem_free_bytes = UINT64_MAX;
     if (field == "integrated") info.flags |= TN_DEVICE_INTEGRATED;
     if (field == "emulated") info.flags |= TN_DEVICE_EMULATED;
     if (field == "partition") info.flags |= TN_DEVICE_PARTITION;
@@ -119,6 +122,22 @@ tn_status devices(tn_instance* self, tn_device_info* out, uint32_t stride, uint3
     info.index = i;
     std::memcpy(reinterpret_cast<char*>(out) + size_t{i} * stride, &info, stride < sizeof info ? stride : sizeof info);
   }
+  return TN_OK;
+}
+// Sound ones, and between them some that cannot be.
+tn_status caps(tn_instance*, uint32_t, tn_cap* out, uint32_t cap, uint32_t* out_n, tn_diag*) {
+  const auto number = [](uint32_t key, uint16_t type, uint16_t source, double value) {
+    tn_cap c{key, type, source, {}};
+    if (type == TN_CAP_F64) c.v.f = value;
+    else c.v.u = static_cast<uint64_t>(value);
+    return c;
+  };
+  const tn_cap all[] = {number(TN_CAPKEY_BANDWIDTH, TN_CAP_F64, TN_FROM_DRIVER, 3e12), number(TN_CAPKEY_BANDWIDTH, TN_CAP_F64, TN_FROM_GUESS, 1), number(TN_CAPKEY_LAUNCH_NS, TN_CAP_F64, TN_FROM_TABLE, -5),
+                        number(TN_CAPKEY_FLOPS_F32, TN_CAP_F64, TN_FROM_TABLE, __builtin_inf()), number(TN_CAPKEY_CORES, TN_CAP_F64, TN_FROM_DRIVER, 132), number(TN_CAPKEY_CACHE_L2_BYTES, TN_CAP_U64, 0, 1),
+                        {TN_CAPKEY_ARCHITECTURE, TN_CAP_TEXT, TN_FROM_DRIVER, {}}, number(0x80000001, TN_CAP_F64, TN_FROM_DRIVER, -7), number(0x80000002, 9, TN_FROM_DRIVER, 1),
+                        number(TN_CAPKEY_PAGE_BYTES, TN_CAP_U64, TN_FROM_DRIVER, 65536)};
+  *out_n = sizeof all / sizeof all[0];
+  for (uint32_t i = 0; i < cap && i < *out_n; ++i) out[i] = all[i];
   return TN_OK;
 }
 tn_status device_open(tn_instance* self, uint32_t, const tn_ext*, tn_device** out, tn_diag*) {
@@ -225,7 +244,7 @@ TN_EXPORT const tn_plugin* tn_plugin_query(uint32_t abi, const tn_host*) {
   t.size = sizeof t;
   t.abi = abi;
   t.open = open, t.quiesce = quiesce, t.close = close;
-  t.devices = devices, t.device_open = device_open, t.device_close = device_close, t.spaces = spaces;
+  t.devices = devices, t.caps = caps, t.device_open = device_open, t.device_close = device_close, t.spaces = spaces;
   t.alloc = allocate, t.free = release, t.copy = copy, t.queue_open = queue_open, t.queue_close = queue_close;
   t.kernels = kernels;
   return &t;

@@ -189,8 +189,9 @@ tn_status Runtime::detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) 
 // ---- devices ------------------------------------------------------------------------------------------------------
 
 Device* Runtime::fallback_device(const Device* not_this) {
-  for (Device* d : devices())
-    if (d != not_this && d->info.kind == TN_KIND_CPU && d->inline_work && d->verdict == 0) return d;
+  std::lock_guard lock(device_mutex_);
+  for (auto& d : devices_)
+    if (d.get() != not_this && d->info.kind == TN_KIND_CPU && d->inline_work && d->verdict == 0) return d.get();
   return nullptr;
 }
 

@@ -99,7 +99,8 @@ TEST(Lazy, threads_that_ask_at_once_open_it_once) {
         uint32_t id = 0, n = 0;
         tn_diag diag{};
         diag.size = sizeof diag;
-        tn_devices(t.rt, nullptr, 0, 0, &n, nullptr);
+        std::vector<tn_device_entry> list(8);
+        for (int k = 0; k < 20; ++k) tn_devices(t.rt, list.data(), sizeof list[0], 8, &n, nullptr);
         if (tn_device_find(t.rt, i % 2 ? "cuda:1" : "cuda:0", TN_POLICY_REQUIRE, &id, &diag) == TN_OK) ++good;
         tn_queue* q = nullptr;
         tn_queue_get(t.rt, id, &q, &diag);
@@ -307,4 +308,28 @@ TEST(Lazy, a_second_file_of_a_plugin_that_was_not_opened_is_a_duplicate) {
   Tenon t(m);
   EXPECT_EQ(t.names(), "cpu:0 cuda:0");
   EXPECT_EQ(tn_plugin_load(t.rt, copy.c_str(), nullptr, &t.diag), TN_E_EXISTS) << t.diag.msg;
+}
+
+TEST(Lazy, listing_and_choosing_go_on_in_other_threads_while_a_plugin_says_something_new) {
+  Machine m;
+  m.add("cuda", "u=1,p=6500,m=8 u=2,p=6600,m=8");
+  first_start(m);
+  m.add("cuda", "u=3,p=6500,m=4,integrated");
+  Tenon t(m);
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&, i] {
+      std::vector<tn_device_entry> list(8);
+      uint32_t n = 0, id = 0;
+      while (!done) {
+        if (i == 0) tn_devices(t.rt, list.data(), sizeof list[0], 8, &n, nullptr);
+        if (i == 1) tn_device_find(t.rt, "cpu:0", TN_POLICY_REQUIRE, &id, nullptr);
+        if (i == 2) tn_device_find(t.rt, "cuda:1", TN_POLICY_PREFER, &id, nullptr);
+      }
+    });
+  EXPECT_EQ(t.find("cuda:0"), "cuda:0");
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(t.names(), "cpu:0 cuda:0 cuda:1!");
 }

@@ -113,7 +113,7 @@ std::string probe_key(const Runtime& runtime, const Candidate& candidate, const 
 class FileBoarding {
  public:
   FileBoarding(Runtime& runtime, PluginSlot* slot, const Candidate& candidate, const BoardingRules& rules)
-      : runtime_(runtime), slot_(slot), candidate_(candidate), rules_(rules), trust_(rules.settings.trust) {}
+      : runtime_(runtime), slot_(slot), candidate_(candidate), rules_(rules), trust_(rules_.settings.trust) {}
 
   std::optional<Verdict> run(const std::vector<KnownFile>& refused, bool may_wait) {
     if (candidate_.refused) return candidate_.refused;

@@ -11,6 +11,7 @@
 #include "kernel/status.h"
 #include "loader/filters.h"
 #include "loader/handshake.h"
+#include "loader/isolate/proxy.h"
 #include "loader/open.h"
 #include "loader/probe/cache.h"
 #include "loader/probe/gather.h"
@@ -26,7 +27,8 @@ using kernel::Runtime;
 struct Boarded {
   KnownFile known;
   tn_plugin table{};
-  std::shared_ptr<void> mapping;  // empty for a linked plugin
+  std::shared_ptr<void> mapping;  // empty for a linked plugin, and for one in a worker process
+  std::shared_ptr<isolate::WorkerProcess> worker;
 };
 
 template <size_t N>
@@ -65,9 +67,8 @@ std::vector<KnownFile> in_use(const Runtime& runtime) {
   return known;
 }
 
-// Steps from query on, the same for files and linked plugins.
-std::optional<Verdict> start(Runtime& runtime, PluginSlot* slot, std::shared_ptr<Boarded> boarded, tn_plugin_query_fn query, uint32_t abi) {
-  if (auto refused = query_table(query, abi, &slot->host, &boarded->table)) return refused;
+// The last step, with a table that was checked.
+std::optional<Verdict> attach(Runtime& runtime, PluginSlot* slot, std::shared_ptr<Boarded> boarded) {
   slot->table = &boarded->table;
   slot->library = boarded;
   tn_diag diag{};
@@ -83,6 +84,18 @@ std::optional<Verdict> start(Runtime& runtime, PluginSlot* slot, std::shared_ptr
   slot->table = nullptr;
   const Code code = status == TN_E_UNAVAILABLE ? Code::OpenUnavailable : Code::OpenError;
   return verdict(code, cause_of(diag, status), diag.native_code);
+}
+
+// Steps from query on, the same for files and linked plugins.
+std::optional<Verdict> start(Runtime& runtime, PluginSlot* slot, std::shared_ptr<Boarded> boarded, tn_plugin_query_fn query, uint32_t abi) {
+  if (auto refused = query_table(query, abi, &slot->host, &boarded->table)) return refused;
+  return attach(runtime, slot, std::move(boarded));
+}
+
+// The open entry of an isolated plugin's table: the host knows whose it is.
+tn_status open_in_worker(const tn_host* host, tn_instance** out, tn_diag* diag) {
+  const PluginSlot* slot = static_cast<const kernel::HostContext*>(host->ctx)->slot;
+  return isolate::open_proxy(static_cast<const Boarded*>(slot->library.get())->worker, host, out, diag);
 }
 
 // The slot that this plugin had before it was unloaded, so that its number stays and nothing grows; else a new one.
@@ -187,7 +200,7 @@ class FileBoarding {
   int descriptor() const { return trust_.wants_list() || trust_.mode == TN_TRUST_WARN ? file_.descriptor() : -1; }
 
   std::optional<Verdict> probe() {
-    if (rules_.settings.probe == ProbeUse::Off) return std::nullopt;
+    if (rules_.settings.probe == ProbeUse::Off || isolated()) return std::nullopt;  // it never runs in this process
     const ProbeCache cache(rules_.settings.cache_folder);
     key_ = probe_key(runtime_, candidate_, file_, cold_.build_id, rules_, true);
     if (const auto known = cache.find(key_)) {
@@ -257,11 +270,24 @@ class FileBoarding {
     if (descriptor() < 0 && identity_of(candidate_.path) != file_.identity()) return verdict(Code::Untrusted, candidate_.path + " was replaced while it was looked at");
     auto boarded = std::make_shared<Boarded>();
     boarded->known = known();
+    if (isolated()) return open_isolated(boarded);
     OpenedLibrary opened;
     const bool keep_mapped = (cold_.cold.flags & TN_COLD_UNLOADABLE) == 0;
     if (auto bad = open_library(candidate_.path, keep_mapped, &opened, descriptor())) return bad;
     boarded->mapping = opened.handle;
     return start(runtime_, slot_, boarded, opened.query, slot_->entry.abi);
+  }
+
+  bool isolated() const { return rules_.settings.isolates(cold_.cold.id); }
+
+  std::optional<Verdict> open_isolated(const std::shared_ptr<Boarded>& boarded) {
+    if (rules_.worker_program.empty()) return verdict(Code::CannotIsolate, "tenon-worker is absent from the installation");
+    const isolate::Job job{rules_.worker_program, candidate_.path, cold_.cold.id, descriptor(), rules_.settings.isolate_timeout_ms, runtime_.pool().size(), slot_->entry.abi, rules_.secure};
+    isolate::Facts facts;
+    if (auto bad = isolate::start_worker(job, &boarded->worker, &facts)) return bad;
+    boarded->table = isolate::proxy_table(facts, open_in_worker);
+    note_ += (note_.empty() ? "isolated in worker process " : "; isolated in worker process ") + std::to_string(boarded->worker->pid());
+    return attach(runtime_, slot_, boarded);
   }
 
   Runtime& runtime_;
@@ -336,6 +362,8 @@ PluginSlot* board_linked(Runtime& runtime, const std::string& plugin_id, tn_plug
   ColdResult as_record;
   put_text(as_record.cold.id, plugin_id);
   auto refused = check_duplicate(as_record, in_use(runtime));
+  const char* isolated = runtime.config("loader.isolate");
+  if (const auto ids = split_ids(isolated != nullptr ? isolated : ""); std::find(ids.begin(), ids.end(), plugin_id) != ids.end()) refused = verdict(Code::CannotIsolate, "it is linked into the program, and no file");
   if (!refused) refused = start(runtime, slot, boarded, query, TN_ABI_CURRENT);
   put_verdict(slot, refused ? *refused : verdict(Code::InUse));
   if (refused) slot->library.reset();
@@ -351,7 +379,8 @@ tn_status unboard(Runtime& runtime, PluginSlot* slot, uint64_t timeout_ns, tn_di
     return TN_OK;
   }
   if (tn_status s = runtime.detach(slot, timeout_ns, diag)) return s;
-  const bool linked = static_cast<const Boarded*>(slot->library.get())->mapping == nullptr;
+  const auto* boarded = static_cast<const Boarded*>(slot->library.get());
+  const bool linked = boarded->mapping == nullptr;  // or in a worker, which ends
   const bool unmapped = (slot->entry.flags & TN_COLD_UNLOADABLE) != 0;
   slot->table = nullptr;
   slot->library.reset();
@@ -360,6 +389,15 @@ tn_status unboard(Runtime& runtime, PluginSlot* slot, uint64_t timeout_ns, tn_di
   const int64_t blocks = slot->context.live_allocs.exchange(0), bytes = slot->context.live_bytes.exchange(0);
   if (blocks != 0) cause += "; it has not given back " + std::to_string(blocks) + " blocks of host memory, " + std::to_string(bytes) + " bytes";
   put_verdict(slot, verdict(Code::Unloaded, cause));
+  return TN_OK;
+}
+
+tn_status check_isolated(const Runtime& runtime, const LoaderSettings& settings, tn_diag* diag) {
+  for (const std::string& id : settings.isolate) {
+    const auto slots = runtime.slots();
+    if (std::any_of(slots.begin(), slots.end(), [&](const auto& slot) { return slot->entry.id == id; })) continue;
+    return kernel::fail(diag, TN_E_NOT_FOUND, kernel::id(kernel::kLoad, 47), "no plugin of an isolated id was found\nwhy: loader.isolate or TENON_ISOLATE names \"%.60s\", which is none of the %zu that were found\ntry: correct the id (`tenon plugins` lists them), or install the plugin", id.c_str(), slots.size());
+  }
   return TN_OK;
 }
 

@@ -21,6 +21,7 @@ struct BoardingRules {
   OwnerRule owner;
   LoaderSettings settings;
   std::string probe_program;  // empty: there is none
+  std::string worker_program; // likewise
   bool secure = false;        // raised rights
 };
 
@@ -35,6 +36,9 @@ kernel::PluginSlot* board_linked(kernel::Runtime& runtime, const std::string& pl
 // Takes a plugin out of use. TN_E_BUSY while something of it lives; then nothing has happened. The library is unmapped if
 // its record says that this is safe.
 tn_status unboard(kernel::Runtime& runtime, kernel::PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag);
+
+// Whether every plugin that is to run in a worker process is there: a slip must not leave one in this process.
+tn_status check_isolated(const kernel::Runtime& runtime, const LoaderSettings& settings, tn_diag* diag);
 
 // The verdict of a slot as the answer of a call that asked for this plugin.
 tn_status answer(const kernel::PluginSlot& slot, tn_diag* diag);

@@ -50,6 +50,8 @@ tn_status configure(Runtime& runtime, const BootOptions& options, const Environm
     if (tn_status s = parse_config(text, &config, diag)) return s;
   }
   if (tn_status s = check_loader_keys(config, diag)) return s;
+  const char* isolated = env.secure ? nullptr : std::getenv("TENON_ISOLATE");
+  if (isolated != nullptr && *isolated != '\0') config["loader.isolate"] += std::string(config["loader.isolate"].empty() ? "" : ",") + isolated;
   if (options.trust != TN_TRUST_OFF) config["loader.trust"] = options.trust == TN_TRUST_WARN ? "warn" : "enforce";
   std::string allow;
   for (const std::string& entry : options.allow) allow += (allow.empty() ? "" : ",") + entry;
@@ -69,6 +71,8 @@ tn_status rules_of(const Runtime& runtime, const Environment& env, BoardingRules
     if (env.library_folder.empty() || !out->probe_program.empty()) continue;
     const std::string program = env.library_folder + "/" + place;
     if (identity_of(program)) out->probe_program = program;
+    const std::string worker = program.substr(0, program.rfind('/')) + "/tenon-worker";
+    if (identity_of(worker)) out->worker_program = worker;
   }
   return read_settings([&](const char* key) { return runtime.config(key); }, env, &out->settings, diag);
 }
@@ -87,6 +91,7 @@ tn_status boot(Runtime& runtime, const BootOptions& options, tn_diag* diag) {
   for (const Candidate& candidate : find_candidates(options.folders ? *options.folders : standard_folders(env))) {
     board_file(runtime, candidate, rules, &refused);
   }
+  if (tn_status s = check_isolated(runtime, rules.settings, diag)) return s;
   return runtime.check_filter(diag);
 }
 

@@ -14,7 +14,7 @@
 namespace tenon::loader {
 namespace {
 
-constexpr const char* kKeys[] = {"loader.trust", "loader.allow", "loader.probe", "loader.probe_timeout_ms", "loader.cache", "loader.forget", "loader.open"};
+constexpr const char* kKeys[] = {"loader.trust", "loader.allow", "loader.probe", "loader.probe_timeout_ms", "loader.cache", "loader.forget", "loader.open", "loader.isolate", "loader.isolate_timeout_ms"};
 constexpr uint32_t kLongestMs = 600000;
 
 tn_status refuse(tn_diag* diag, const char* key, const std::string& value, const char* wanted) {
@@ -47,13 +47,13 @@ tn_status read_allow(const ConfigLookup& get, TrustPolicy* out, tn_diag* diag) {
   return TN_OK;
 }
 
-tn_status read_timeout(const ConfigLookup& get, uint32_t* out, tn_diag* diag) {
-  const char* text = get("loader.probe_timeout_ms");
+tn_status read_timeout(const ConfigLookup& get, const char* key, uint32_t* out, tn_diag* diag) {
+  const char* text = get(key);
   if (text == nullptr) return TN_OK;
   const char* end = text + std::strlen(text);
   uint32_t ms = 0;
   const auto read = std::from_chars(text, end, ms);
-  if (read.ec != std::errc() || read.ptr != end || ms == 0 || ms > kLongestMs) return refuse(diag, "loader.probe_timeout_ms", text, "a number from 1 to 600000");
+  if (read.ec != std::errc() || read.ptr != end || ms == 0 || ms > kLongestMs) return refuse(diag, key, text, "a number from 1 to 600000");
   *out = ms;
   return TN_OK;
 }
@@ -78,12 +78,24 @@ tn_status read_cache(const ConfigLookup& get, const Environment& env, std::strin
 
 }  // namespace
 
+std::vector<std::string> split_ids(const std::string& list) {
+  std::vector<std::string> ids;
+  for (size_t begin = 0; begin < list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    if (end > begin) ids.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return ids;
+}
+
 tn_status read_settings(const ConfigLookup& get, const Environment& env, LoaderSettings* out, tn_diag* diag) {
   if (tn_status s = read_word(get, "loader.trust", {"off", "warn", "enforce"}, "off, warn or enforce", &out->trust.mode, diag)) return s;
   if (tn_status s = read_word(get, "loader.probe", {"on", "off", "require"}, "on, off or require", &out->probe, diag)) return s;
   if (tn_status s = read_word(get, "loader.open", {"asked", "all"}, "asked or all", &out->open_all, diag)) return s;
   if (tn_status s = read_allow(get, &out->trust, diag)) return s;
-  if (tn_status s = read_timeout(get, &out->probe_timeout_ms, diag)) return s;
+  if (tn_status s = read_timeout(get, "loader.probe_timeout_ms", &out->probe_timeout_ms, diag)) return s;
+  if (tn_status s = read_timeout(get, "loader.isolate_timeout_ms", &out->isolate_timeout_ms, diag)) return s;
+  if (const char* ids = get("loader.isolate")) out->isolate = split_ids(ids);
   if (const char* id = get("loader.forget")) out->forget = id;
   return read_cache(get, env, &out->cache_folder, diag);
 }
@@ -92,7 +104,7 @@ tn_status check_loader_keys(const std::map<std::string, std::string>& config, tn
   for (const auto& [key, value] : config) {
     if (!key.starts_with("loader.")) continue;
     if (std::any_of(std::begin(kKeys), std::end(kKeys), [&, &name = key](const char* k) { return name == k; })) continue;
-    return kernel::fail(diag, TN_E_ARG, kernel::id(kernel::kLoad, 45), "unknown setting %.40s\nwhy: known are loader.trust, allow, probe, probe_timeout_ms, cache, forget and open\ntry: correct TENON_CONFIG", key.c_str());
+    return kernel::fail(diag, TN_E_ARG, kernel::id(kernel::kLoad, 45), "unknown setting %.40s\nwhy: known are loader.trust, allow, probe, probe_timeout_ms, cache, forget, open, isolate and isolate_timeout_ms\ntry: correct TENON_CONFIG", key.c_str());
   }
   return TN_OK;
 }

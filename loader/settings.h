@@ -8,13 +8,18 @@
 //   loader.cache             full path of the folder for results, or off; default $XDG_CACHE_HOME/tenon, ~/.cache/tenon
 //   loader.open              asked (default): a plugin whose devices are known from an earlier run is opened when one of them is
 //                            asked for; all: at the start
+//   loader.isolate           ids of plugins, separated by commas, that run in a worker process (loader/isolate); the variable
+//                            TENON_ISOLATE adds to them
+//   loader.isolate_timeout_ms  how long a worker may leave a call without an answer; 10000 by default
 //   loader.forget            id of a plugin whose results are dropped first, so that it is tried again
 #pragma once
 #include <tenon/types.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "loader/search.h"
 #include "loader/trust.h"
@@ -30,7 +35,11 @@ struct LoaderSettings {
   std::string cache_folder;  // of probe results; empty: none
   std::string forget;
   bool open_all = false;
+  std::vector<std::string> isolate;  // plugin ids
+  uint32_t isolate_timeout_ms = 10000;
+  bool isolates(const std::string& plugin_id) const { return std::find(isolate.begin(), isolate.end(), plugin_id) != isolate.end(); }
 };
+std::vector<std::string> split_ids(const std::string& list);  // at commas; empty ones are left out
 
 // `get` gives a key's text or NULL. Errors: TN_E_ARG, TN-LOAD-045 with the key, its value and what it may be.
 using ConfigLookup = std::function<const char*(const char* key)>;

@@ -53,6 +53,7 @@ tn_status status_of(Code code) {
     case Code::Unloaded: return TN_E_STATE;
     case Code::RelativePath: return TN_E_ARG;
     case Code::ProbeFailed: return TN_E_UNAVAILABLE;
+    case Code::CannotIsolate: return TN_E_UNSUPPORTED;
     default: return TN_E_IO;
   }
 }
@@ -72,6 +73,7 @@ const char* advice(Code code) {
     case Code::NotAllowed: return "add the plugin's id or checksum to the allow list";
     case Code::CrashedInProbe: case Code::ProbeTimeout: return "update it or its driver; `tenon plugins --forget ID` tries it again";
     case Code::ProbeFailed: return "repair the installation, or set loader.probe=on";
+    case Code::CannotIsolate: return "take it out of loader.isolate and TENON_ISOLATE, or repair the installation";
     case Code::RelativePath: return "write the folder with its full path, or take the entry out";
     case Code::OpenUnavailable: return "install the driver named above, or run on another device";
     case Code::NotFound: return "correct the path";

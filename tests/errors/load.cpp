@@ -4,6 +4,7 @@
 #include <tenon/tenon.hpp>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -144,6 +145,62 @@ Said found(uint32_t code) {
   return told;
 }
 
+// With sim in a worker process; a case sees it through `body`.
+Said isolated(const std::function<Said(tn_runtime*, tn_queue*, pid_t worker)>& body) {
+  const Variable ids("TENON_ISOLATE", "dev.tenon.sim"), settings("TENON_CONFIG", "loader.cache=off");
+  Stage s;
+  if (tn_plugin_load(s.rt, plugin_file("sim").c_str(), nullptr, nullptr)) return {};
+  uint32_t device = 0;
+  tn_queue* queue = nullptr;
+  if (tn_device_find(s.rt, "sim:0", TN_POLICY_REQUIRE, &device, nullptr) || tn_queue_get(s.rt, device, &queue, nullptr)) return {};
+  const std::string note = entries(s.rt).back().cause;
+  return body(s.rt, queue, std::atoi(note.substr(note.rfind(' ') + 1).c_str()));
+}
+
+Said allocate(tn_runtime* rt, tn_queue* queue) {
+  tn_type type{};
+  type.dtype = TN_F32, type.rank = 1, type.dim[0] = 10, type.stride[0] = 1;
+  uint32_t id = 0;
+  tn_type_intern(rt, &type, &id, nullptr);
+  tn_tensor* t = nullptr;
+  return refused([&](tn_diag* d) { return tn_tensor_create(queue, id, &t, d); });
+}
+
+Said after_the_worker_was_killed() {
+  return isolated([](tn_runtime* rt, tn_queue* queue, pid_t worker) {
+    kill(worker, SIGKILL);
+    Said said;
+    for (int i = 0; i < 1000 && said.id.empty(); ++i) said = allocate(rt, queue);
+    if (const size_t at = said.why.find("process "); at != std::string::npos) said.why = said.why.substr(0, at) + "process N" + said.why.substr(said.why.find(':', at));
+    return said;
+  });
+}
+
+// In the child of a fork; the text comes back through a pipe.
+Said after_fork() {
+  return isolated([](tn_runtime* rt, tn_queue* queue, pid_t) {
+    int ends[2];
+    if (pipe(ends)) return Said{};
+    const pid_t child = fork();
+    if (child == 0) {
+      tn_type type{};
+      type.dtype = TN_F32, type.rank = 1, type.dim[0] = 10, type.stride[0] = 1;
+      uint32_t id = 0;
+      tn_type_intern(rt, &type, &id, nullptr);
+      tn_tensor* t = nullptr;
+      tn_diag diag{};
+      tn_tensor_create(queue, id, &t, &diag);
+      _exit(write(ends[1], &diag, sizeof diag) == sizeof diag ? 0 : 1);
+    }
+    close(ends[1]);
+    tn_diag diag{};
+    const bool told = read(ends[0], &diag, sizeof diag) == sizeof diag;
+    close(ends[0]);
+    waitpid(child, nullptr, 0);
+    return told ? said(diag) : Said{};
+  });
+}
+
 // Checksums change with the compiler.
 Said without_checksum(Said s) {
   if (const size_t at = s.why.find("sha256:"); at != std::string::npos) s.why = s.why.substr(0, at) + "sha256:(its sum)";
@@ -244,6 +301,8 @@ Table load_cases() {
        }},
       {"TN-LOAD-023", "", [] { Folder f; return load(f.file("none")); }},
       {"TN-LOAD-024", "", [] { const Variable list("TENON_PLUGIN_PATH", "/no/such/folder:plugins"); return found(24); }},
+      {"TN-LOAD-026", "a kernel pack", [] { const Variable ids("TENON_ISOLATE", "dev.tenon.cpu-kernels"); Stage s; return refused([&](tn_diag* d) { return tn_plugin_load(s.rt, plugin_file("cpu").c_str(), nullptr, d); }); }},
+      {"TN-LOAD-026", "linked", [] { const Variable ids("TENON_ISOLATE", "dev.tenon.cpu"); return create([](tn_runtime_options&) {}); }},
       {"TN-LOAD-040", "", [] { return create([](tn_runtime_options& o) { o.trust = 7; }); }},
       {"TN-LOAD-041", "", [] { Stage s; return refused([&](tn_diag* d) { return tn_plugin_unload(s.rt, 7, 0, d); }); }},
       {"TN-LOAD-042", "", [] {
@@ -263,6 +322,14 @@ Table load_cases() {
       {"TN-LOAD-045", "a key", [] { const Variable settings("TENON_CONFIG", "loader.colour=red"); return create([](tn_runtime_options&) {}); }},
       {"TN-LOAD-045", "a value", [] { const Variable settings("TENON_CONFIG", "loader.trust=yes"); return create([](tn_runtime_options&) {}); }},
       {"TN-LOAD-045", "a folder", [] { return create([](tn_runtime_options& o) { o.cache_dir = "cache"; }); }},
+      {"TN-LOAD-046", "", after_the_worker_was_killed},
+      {"TN-LOAD-047", "", [] {
+         const Variable ids("TENON_ISOLATE", "dev.tenon.smi");
+         Folder f;
+         const char* paths[] = {f.path.c_str()};
+         return create([&](tn_runtime_options& o) { o.flags = 0, o.paths = paths, o.n_paths = 1; });
+       }},
+      {"TN-LOAD-048", "", after_fork},
       {"TN-LOAD-043", "", [] {
          Stage s;
          s.tensor("f32[1024]");

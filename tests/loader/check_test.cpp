@@ -39,7 +39,8 @@ TEST(Verdicts, have_numbers_that_never_change) {
       {6, "wrong-target"}, {7, "abi-range"}, {8, "cpu-need"}, {9, "missing-dependency"}, {10, "open-failed"},
       {11, "crashed-in-probe"}, {12, "probe-timeout"}, {13, "no-symbol"}, {14, "query-refused"}, {15, "duplicate-of"},
       {16, "untrusted"}, {17, "bad-table"}, {18, "open-unavailable"}, {19, "open-error"}, {20, "not-allowed"},
-      {21, "bad-record"}, {22, "unloaded"}, {23, "not-found"}, {24, "relative-path"}, {25, "probe-failed"}};
+      {21, "bad-record"}, {22, "unloaded"}, {23, "not-found"}, {24, "relative-path"}, {25, "probe-failed"},
+      {26, "cannot-isolate"}};
   for (const auto& [code, name] : frozen) {
     const Verdict v = verdict(static_cast<Code>(code));
     EXPECT_EQ(code_name(v.code), name);

@@ -73,7 +73,7 @@ std::string load_code_name(uint32_t code) {
   static constexpr const char* kNames[] = {
       "in-use", "not-a-plugin", "not-regular-file", "unreadable", "empty-file", "bad-elf", "wrong-target", "abi-range",
       "cpu-need", "missing-dependency", "open-failed", "crashed-in-probe", "probe-timeout", "no-symbol", "query-refused",
-      "duplicate-of", "untrusted", "bad-table", "open-unavailable", "open-error", "not-allowed", "bad-record", "unloaded", "not-found", "relative-path", "probe-failed"};
+      "duplicate-of", "untrusted", "bad-table", "open-unavailable", "open-error", "not-allowed", "bad-record", "unloaded", "not-found", "relative-path", "probe-failed", "cannot-isolate"};
   return code < std::size(kNames) ? kNames[code] : "code " + std::to_string(code);
 }
 

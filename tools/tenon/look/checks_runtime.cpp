@@ -63,8 +63,10 @@ void check_plugins(Context& context, Findings* out) {
   for (const tn_plugin_entry& p : plugins)
     if (p.code == 0) used += (used.empty() ? "" : " ") + short_id(p);
   out->push_back({"plugins in use", State::good, false, used.empty() ? "none" : used, "", ""});
-  for (const tn_plugin_entry& p : plugins)
+  for (const tn_plugin_entry& p : plugins) {
     if (p.code != 0) out->push_back(refused(p));
+    else if (std::string(p.cause).find("worker process") != std::string::npos) out->push_back({"plugin " + short_id(p), State::note, false, p.cause, "TENON_ISOLATE or loader.isolate names it", ""});
+  }
   for (const Wanted& w : kWanted) {
     const bool seen = std::any_of(plugins.begin(), plugins.end(), [&](const tn_plugin_entry& p) { return short_id(p) == w.id; });
     if (!seen) out->push_back({std::string("plugin ") + w.id, State::warning, false, "not found", w.why, w.advice});

@@ -4,6 +4,7 @@
 
 #include "kernel/derive.h"
 #include "kernel/guard.h"
+#include "kernel/move.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
 
@@ -327,7 +328,13 @@ tn_status tn_why(tn_runtime* rt, const tn_spec* spec, tn_candidate* out, uint32_
     r.explain = true;
     Decision decision;
     if (tn_status s = decide(rt->core, r, types, &decision, 0, diag)) return s;
-    show(shown_rows(decision, r, types, 0), out, stride, cap, out_n);
+    DecisionRows rows = shown_rows(decision, r, types, 0);
+    const bool strict = r.flags & (TN_CALL_REQUIRE | TN_CALL_NO_EXPAND) || rt->core.policy() != TN_POLICY_PREFER;
+    if (!decision.has_winner && !rows.empty() && !strict) {
+      const DecisionRows elsewhere = rows_elsewhere(rt->core, r, types);
+      rows.insert(rows.begin(), elsewhere.begin(), elsewhere.end());
+    }
+    show(rows, out, stride, cap, out_n);
     return tn_status{TN_OK};
   });
 }
@@ -336,6 +343,32 @@ tn_status tn_why_plan(tn_plan* p, uint32_t step, tn_candidate* out, uint32_t str
   if (step >= p->decisions->size()) return fail(diag, TN_E_ARG, id(kOp, 128), "no such decision\nwhy: index %u of %zu\ntry: stay below the count", step, p->decisions->size());
   show((*p->decisions)[step], out, stride, cap, out_n);
   return TN_OK;
+}
+
+tn_status tn_kernels(tn_runtime* rt, tn_kernel_entry* out, uint32_t stride, uint32_t cap, uint32_t* out_n, tn_diag* diag) {
+  return guarded(diag, [&] {
+    const std::vector<const KernelRow*> rows = rt->core.candidates().all();
+    *out_n = static_cast<uint32_t>(rows.size());
+    for (uint32_t i = 0; i < std::min<uint32_t>(cap, *out_n); ++i) {
+      const tn_kernel_info& k = *rows[i]->info;
+      tn_kernel_entry e{};
+      e.size = sizeof e;
+      e.plugin = rows[i]->plugin_index;
+      e.flags = k.flags;
+      e.refines = k.supports != nullptr;
+      e.op_id = k.op_id;
+      e.op_min = k.op_min;
+      e.op_max = k.op_max;
+      e.tier = k.tier;
+      e.inplace_mask = k.inplace_mask;
+      e.n_cons = k.n_cons;
+      e.name = k.name;
+      e.cons = k.cons;
+      if (rows[i]->packed) e.packed_layout = rows[i]->packed->layout, e.packed_operand = rows[i]->packed->operand;
+      give(reinterpret_cast<tn_kernel_entry*>(reinterpret_cast<char*>(out) + size_t{stride} * i), e, stride);
+    }
+    return tn_status{TN_OK};
+  });
 }
 
 tn_status tn_pin(tn_runtime* rt, uint32_t op, uint32_t device, const char* kernel, tn_diag* diag) {

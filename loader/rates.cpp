@@ -111,8 +111,7 @@ class Files : public kernel::RateStore {
   tn_status keep(const Device& device, std::span<const tn_cap> caps, tn_diag* diag) override {
     const std::string text = rates_text(device.kept.made_for, today(), caps);
     if (text.size() <= kRatesBytes && own_folder(folder_, true) && replace_small(device.kept.path, text)) return TN_OK;
-    return kernel::fail(diag, TN_E_IO, kernel::id(kernel::kState, 31), "measured rates could not be written\nwhy: %.120s, %zu bytes; the folder must be this user's alone, and the text no longer than %zu\ntry: repair the folder, or set loader.cache",
-                        device.kept.path.c_str(), text.size(), kRatesBytes);
+    return kernel::fail(diag, TN_E_IO, kernel::id(kernel::kState, 31), "measured rates could not be written\nwhy: folder %.140s cannot be written, or not by this user alone\ntry: repair the folder, or set loader.cache", folder_.c_str());
   }
 
  private:

@@ -1,10 +1,12 @@
 // TN-STATE and TN-MEM: what an object allows at this moment; memory.
-#include <tenon/caps.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
 
 #include "tests/errors/fake.h"
+#include "tests/errors/golden.h"
 #include "tests/errors/stage.h"
 #include "tests/errors/tables.h"
 
@@ -42,23 +44,6 @@ Said unload_while(uint32_t live, bool with_tensor) {
   if (with_tensor) s.tensor("f32[16]", q);
   const Said said = refused([&](tn_diag* d) { return tn_plugin_unload(s.rt, index, 0, d); });
   fake.live = 0;
-  return said;
-}
-
-// Rates kept by a runtime whose cache folder is `folder`; "" = the standard one, switched off.
-Said keep_rates(const char* folder, double value) {
-  if (!*folder) setenv("TENON_CONFIG", "loader.cache=off", 1);
-  tn_runtime_options o{};
-  o.size = sizeof o, o.flags = TN_RT_NO_SEARCH, o.threads = 1, o.cache_dir = *folder ? folder : nullptr;
-  tn_runtime* rt = nullptr;
-  const tn_status made = tn_runtime_create(&o, &rt, nullptr);
-  unsetenv("TENON_CONFIG");
-  uint32_t device = 0;
-  if (made || tn_device_find(rt, "cpu:0", TN_POLICY_REQUIRE, &device, nullptr)) return {};
-  tn_cap cap{TN_CAPKEY_BANDWIDTH, TN_CAP_F64, TN_FROM_MEASURED, {}};
-  cap.v.f = value;
-  const Said said = refused([&](tn_diag* d) { return tn_rates_keep(rt, device, &cap, 1, d); });
-  tn_runtime_destroy(rt, TN_FOREVER, nullptr);
   return said;
 }
 
@@ -128,6 +113,17 @@ Table state_cases() {
          return refused([&](tn_diag* d) { return tn_query(s.rt, 99, 0, &value, &failed, d); });
        }},
       {"TN-STATE-012", "", [] { Stage s; tn_type t; return refused([&](tn_diag* d) { return tn_type_get(s.rt, kStale, &t, d); }); }},
+      {"TN-STATE-030", "", [] { return keep_rates(nullptr, 1); }},
+      {"TN-STATE-031", "", [] {
+         char name[] = "/tmp/tenon-errors-XXXXXX";
+         const std::string folder = std::filesystem::canonical(mkdtemp(name)).string();
+         call_it_dir(folder);
+         std::filesystem::create_directory(folder + "/rates");
+         chmod((folder + "/rates").c_str(), 0777);
+         const Said said = keep_rates(folder.c_str(), 1);
+         std::filesystem::remove_all(folder);
+         return said;
+       }},
   };
 }
 

@@ -18,9 +18,9 @@ CALLS = [call.split() for call in (
     "matmul f32[7,3] f32[3,5]", "matmul f32[64,64]{1,64} f32[64,64]", "matmul f32[3,64,64] f32[3,64,64]", "matmul f32[0,4] f32[4,4]", "matmul bf16[1,4096] bf16[4096,1]",
     "add f32[16] f32[16]", "add f64[16] f64[16]", "add i32[16] i32[16]", "add bf16[100] bf16[100]", "add f32[8,1] f32[1,8]", "relu f32[5,6]", "relu f16[5,6]", "exp f32[1000]",
     "softmax f32[64,1000]", "softmax f64[3,5]", "softmax bf16[64,100]", "sum f32[8,100] axes=1", "reduce f32[8,100] axes=1 monoid=max", "reduce i64[8,100] axes=0 monoid=sum",
-    "pointwise bf16[100] bf16[100] program=add", "pointwise f32[3,4] program=exp", "gather f32[5,6] i64[2] axis=0", "gather f64[5,6] i32[2] axis=1", "where bool[8] f32[8] f32[8]",
+    "pointwise bf16[100] bf16[100] program=add", "pointwise f32[3,4] program=exp", "gather f32[5,6] i64[2,6] axis=0", "gather f64[5,6] i32[5,2] axis=1", "where bool[8] f32[8] f32[8]",
     "conv2d f32[4,16,28,28] f32[32,16,3,3] - lo=1,1 hi=1,1", "conv2d bf16[1,3,8,8] bf16[4,3,3,3] -", "conv2d f64[1,3,8,8] f64[4,3,3,3] -", "linear f32[8,16] f32[4,16] f32[4]",
-    "max_pool2d f32[1,3,8,8] window=2,2", "layer_norm f32[8,64] f32[64] f32[64] axes=1")]
+    "max_pool2d f32[1,3,8,8] kernel=2,2", "layer_norm f32[8,64] f32[64] f32[64] axis=1")]
 
 DEVICE = {"name": "acme:0", "plugin": 0, "physical": 1, "verdict": 0, "cause": "", "kind": 2, "kind_name": "cuda", "flags": 0, "hardware": "Acme 9000", "driver": "12.4", "vendor_id": 4318,
           "device_id": 1, "pci_domain": 0, "pci_bdf": 256, "memory_bytes": 1 << 36, "memory_free_bytes": 1 << 35, "dtypes_stored": "0x1c0000", "dtypes_computed": "0x100000",

@@ -3,6 +3,7 @@
 #include <memory>
 #include <tenon/core/error.hpp>
 #include <tenon/tenon.hpp>
+#include <utility>
 
 #include "tools/tenon/commands.h"
 #include "tools/tenon/common/args.h"
@@ -189,6 +190,11 @@ int ask_there(Context& context, const std::string& name, const Question& questio
   if (!context.json) context.line(text + "  on " + name + " (" + record.hardware + ") of " + file);
   std::vector<Row> rows;
   for (const tn_candidate& c : candidates(captured.handle(), call)) rows.push_back(judged(captured, c));
+  // The core put those that hold in the order of estimates, which mean nothing here.
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    if ((a.takes == "no") != (b.takes == "no")) return b.takes == "no";
+    return a.takes != "no" && std::pair(a.plugin, std::string(a.candidate.kernel)) < std::pair(b.plugin, std::string(b.candidate.kernel));
+  });
   print_rows(context, name, text, rows);
   return kDone;
 }

@@ -109,6 +109,11 @@ class Files : public kernel::RateStore {
   }
 
   tn_status keep(const Device& device, std::span<const tn_cap> caps, tn_diag* diag) override {
+    for (size_t i = 0; i < caps.size(); ++i) {
+      const bool again = std::any_of(caps.begin(), caps.begin() + static_cast<std::ptrdiff_t>(i), [&](const tn_cap& c) { return c.key == caps[i].key; });
+      if (again || !name_of(caps[i].key))
+        return kernel::fail(diag, TN_E_ARG, kernel::id(kernel::kArg, 240), "rate %zu is no rate\nwhy: capability %u is %s\ntry: give each key of tenon/caps.def once", i, caps[i].key, again ? "given twice" : "no key of tenon/caps.def");
+    }
     const std::string text = rates_text(device.kept.made_for, today(), caps);
     if (text.size() <= kRatesBytes && own_folder(folder_, true) && replace_small(device.kept.path, text)) return TN_OK;
     return kernel::fail(diag, TN_E_IO, kernel::id(kernel::kState, 31), "measured rates could not be written\nwhy: folder %.140s cannot be written, or not by this user alone\ntry: repair the folder, or set loader.cache", folder_.c_str());

@@ -37,6 +37,16 @@ std::vector<CapRecord> records(const tn_cap* caps, size_t n) {
   return out;
 }
 
+// Plugins may be opened when one of their devices is: only then verdicts stand and kernels are known.
+void open_all(tn_runtime* runtime) {
+  for (const tn_device_entry& d : device_entries(runtime)) {
+    uint32_t n = 0;
+    tn_diag ignored{};
+    ignored.size = sizeof ignored;
+    if (d.verdict == 0) tn_caps(runtime, d.device, nullptr, 0, &n, &ignored);
+  }
+}
+
 void add_plugins(tn_runtime* runtime, Machine* m, std::map<uint32_t, uint32_t>* place) {
   for (const tn_plugin_entry& p : plugin_entries(runtime)) {
     (*place)[p.index] = static_cast<uint32_t>(m->plugins.size());
@@ -117,6 +127,7 @@ Machine capture_machine(Context& context) {
   m.kernel = names.release, m.architecture = names.machine, m.libc = gnu_get_libc_version(), m.distribution = distribution_name();
   tn_runtime* runtime = context.handle();
   std::map<uint32_t, uint32_t> place;
+  open_all(runtime);
   add_plugins(runtime, &m, &place);
   add_devices(runtime, place, &m);
   add_links(&m);
@@ -124,6 +135,10 @@ Machine capture_machine(Context& context) {
   return m;
 }
 
-void write_capture(Context& context, const std::string& path) { throw_if_failed(io::write_file(path, machine_text(capture_machine(context))), Where{"", 0}); }
+void save_capture(Context& context, const std::string& path) {
+  if (path.empty()) return;
+  throw_if_failed(io::write_file(path, machine_text(capture_machine(context))), Where{"", 0});
+  if (!context.json) context.line("The machine is in " + path + "; ask about it with tenon why-not DEVICE OP SPECS... --machine " + path);
+}
 
 }  // namespace tenon::cli

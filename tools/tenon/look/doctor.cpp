@@ -61,9 +61,8 @@ Findings examine(Context& context) {
   return findings;
 }
 
-int run(Context& context, const std::string& report, const std::string& capture) {
+int run(Context& context, const std::string& report) {
   const Findings findings = examine(context);
-  if (!capture.empty()) write_capture(context, capture);
   if (!report.empty()) write_report(context, findings, report);
   const auto count = [&](State s) { return std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.state == s; }); };
   const bool broken = std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.state == State::missing && f.required; });
@@ -76,15 +75,15 @@ int run(Context& context, const std::string& report, const std::string& capture)
     context.line(broken ? context.bad("Something that is required is missing.") : warnings ? "Tenon runs here; " + std::to_string(warnings) + (warnings == 1 ? " thing" : " things") + " could be better." : context.good("Tenon runs here."));
   }
   if (!report.empty() && !context.json) context.line("The report is in " + report + "; it names no user, host or home folder. Read it before you pass it on.");
-  if (!capture.empty() && !context.json) context.line("The machine is in " + capture + "; ask about it with tenon why-not DEVICE OP SPECS... --machine " + capture);
   return broken ? kMissing : kDone;
 }
 
 Run setup(Args& args) {
-  auto report = std::make_shared<std::string>(), capture = std::make_shared<std::string>();
+  auto report = std::make_shared<std::string>();
   args.option("--report", report.get(), "also write one file to attach to a bug report");
+  auto capture = std::make_shared<std::string>();
   args.option("--capture", capture.get(), "also write this machine as data, for `tenon why-not --machine` elsewhere");
-  return [report, capture](Context& context) { return run(context, *report, *capture); };
+  return [report, capture](Context& context) { return save_capture(context, *capture), run(context, *report); };
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ std::string plugin_of(const tn_candidate& row, const std::vector<tn_plugin_entry
 }
 
 std::string reason_text(const tn_candidate& row) {
+  if (is_winner(row) && row.kind == TN_ROW_MOVE) return std::string(row.reason) + "; est " + grouped(row.est_ns) + " ns from " + source_phrase(row);
   if (is_winner(row)) return "chosen" + (row.source ? ", est " + grouped(row.est_ns) + " ns from " + source_phrase(row) : std::string());
   std::string text = row.reason;
   for (char& c : text) c = c == '\n' ? ' ' : c;
@@ -48,7 +49,7 @@ void add_row(JsonRow* out, const tn_candidate& row, const std::string& plugin) {
   out->add("kind", row.kind == TN_ROW_EXPAND ? "expand" : row.kind == TN_ROW_MOVE ? "move" : "kernel");
   out->add("why", why_word(row)).add("reason", row.reason);
   row.est_ns >= 0 ? out->add("est_ns", row.est_ns) : out->raw("est_ns", "null");
-  out->add("source", source_word(row)).add("tier", row.tier);
+  out->add("move_ns", row.move_ns).add("source", source_word(row)).add("tier", row.tier);
 }
 
 }  // namespace tenon::cli

@@ -102,14 +102,15 @@ bool usable_here(Context& context, const std::string& name, uint32_t* device, Un
     have.push_back(d.name);
     if (name == d.name && (!found || !d.verdict)) found = &d;
   }
+  tn_diag diag{};
+  diag.size = sizeof diag;
   if (!found) {
+    if (tn_device_find(runtime, name.c_str(), TN_POLICY_REQUIRE, device, &diag) == TN_OK) return true;  // by another kind of name
     for (const tn_plugin_entry& p : plugin_entries(runtime))
       if (refused_plugin(name, p.id, p.path, p.code, p.cause, out)) return false;
     unknown_device(name, have, "");
   }
   if (found->verdict) return *out = {name, status_words(found->verdict), found->cause, "tenon doctor"}, false;
-  tn_diag diag{};
-  diag.size = sizeof diag;
   if (tn_status s = tn_device_find(runtime, name.c_str(), TN_POLICY_REQUIRE, device, &diag)) {
     try {
       throw_diag(diag, s);

@@ -83,7 +83,11 @@ Run setup(Args& args) {
   args.option("--report", report.get(), "also write one file to attach to a bug report");
   auto capture = std::make_shared<std::string>();
   args.option("--capture", capture.get(), "also write this machine as data, for `tenon why-not --machine` elsewhere");
-  return [report, capture](Context& context) { return save_capture(context, *capture), run(context, *report); };
+  return [report, capture](Context& context) {
+    const int code = run(context, *report);
+    save_capture(context, *capture);
+    return code;
+  };
 }
 
 }  // namespace

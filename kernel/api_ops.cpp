@@ -251,7 +251,7 @@ void tn_plan_inspect(const tn_plan* p, tn_plan_info* out) {
   info.push_bytes = p->push_bytes;
   info.n_steps = static_cast<uint32_t>(p->steps.size());
   info.n_fallbacks = p->asked ? 1 : 0;
-  info.est_ns = p->est_ns;
+  info.est_ns = p->est_ns + p->move_ns;
   for (const TempInfo& t : p->temps) info.peak_bytes += t.bytes;
   for (const Step& s : p->steps) info.peak_bytes = std::max(info.peak_bytes, s.workspace_bytes);
   give(out, info, sizeof info);
@@ -341,7 +341,9 @@ tn_status tn_why(tn_runtime* rt, const tn_spec* spec, tn_candidate* out, uint32_
 
 tn_status tn_why_plan(tn_plan* p, uint32_t step, tn_candidate* out, uint32_t stride, uint32_t cap, uint32_t* out_n, tn_diag* diag) {
   if (step >= p->decisions->size()) return fail(diag, TN_E_ARG, id(kOp, 128), "no such decision\nwhy: index %u of %zu\ntry: stay below the count", step, p->decisions->size());
-  show((*p->decisions)[step], out, stride, cap, out_n);
+  DecisionRows rows = (*p->decisions)[step];
+  if (step == 0 && !rows.empty()) rows[0].move_ns = p->move_ns;
+  show(rows, out, stride, cap, out_n);
   return TN_OK;
 }
 

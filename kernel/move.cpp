@@ -52,9 +52,7 @@ tn_status make_elsewhere(Runtime& rt, const Request& asked, MakePlan make, tn_pl
     best = plan, best_ns = ns, best_move = move;
   }
   if (!best) return TN_E_UNSUPPORTED;
-  best->est_ns = best_ns;
-  best->decisions = std::make_shared<std::vector<DecisionRows>>(*best->decisions);  // the model of its class keeps the old ones
-  if (!best->decisions->empty() && !best->decisions->front().empty()) best->decisions->front().front().move_ns = best_move;
+  best->move_ns = best_move;
   *out = best;
   return TN_OK;
 }

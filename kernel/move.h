@@ -13,7 +13,7 @@ std::vector<Device*> stand_ins(Runtime& rt, const Device* asked);
 double moving_ns(const Request& request, const std::vector<tn_type>& out_types, const Device& other);
 
 // The plan of the stand-in that is done first, moves included; of two alike the first. TN_E_UNSUPPORTED when none takes it.
-// make: makes the plan on request.device. The plan's estimate and first decision include the moves.
+// make: makes the plan on request.device. Sets the plan's move_ns.
 using MakePlan = tn_status (*)(Runtime& rt, const Request& request, tn_plan** out, tn_diag* diag);
 tn_status make_elsewhere(Runtime& rt, const Request& asked, MakePlan make, tn_plan** out);
 

@@ -286,8 +286,37 @@ TEST(Moves, count_in_the_plan) {
   info.size = sizeof info;
   tn_plan_inspect(plan, &info);
   EXPECT_EQ(info.n_fallbacks, 1u);
-  EXPECT_DOUBLE_EQ(info.est_ns, kStatedNs + h.why(h.odd)[0].move_ns);
+  const double move_ns = h.why(h.odd)[0].move_ns;
+  EXPECT_DOUBLE_EQ(info.est_ns, kStatedNs + move_ns);
+  tn_candidate first{};
+  first.size = sizeof first;
+  uint32_t n = 0;
+  ASSERT_EQ(tn_why_plan(plan, 0, &first, sizeof first, 1, &n, h.clear()), TN_OK);
+  EXPECT_DOUBLE_EQ(first.move_ns, move_ns);
   tn_plan_release(plan);
+}
+
+// Sizes of one class share a decision; the moves of one call are not among what they share.
+TEST(Moves, are_of_one_plan_alone) {
+  Folder folder;
+  Host h(folder);
+  const auto estimate = [&](uint32_t device, int64_t elements) {
+    uint32_t op = 0;
+    EXPECT_EQ(tn_op_find(h.rt, "add", 0, &op, h.clear()), TN_OK);
+    const uint32_t types[] = {h.type({elements}), h.type({elements})};
+    const tn_spec spec{op, 0, device, 0, 2, 0, types};
+    tn_plan* plan = nullptr;
+    EXPECT_EQ(tn_plan_prepare(h.rt, &spec, &plan, h.clear()), TN_OK) << h.d.msg;
+    tn_plan_info info{};
+    info.size = sizeof info;
+    tn_plan_inspect(plan, &info);
+    tn_plan_release(plan);
+    return info.est_ns;
+  };
+  const double here = estimate(h.cpu, 1000), elsewhere = estimate(h.odd, 1000);
+  EXPECT_GT(elsewhere, here);
+  EXPECT_DOUBLE_EQ(estimate(h.odd, 1000), elsewhere);
+  EXPECT_DOUBLE_EQ(estimate(h.cpu, 1000), here);
 }
 
 TEST(Moves, go_to_the_device_that_is_done_first) {

@@ -229,6 +229,28 @@ class Here(Case):
             self.assertEqual(r["takes"] == "yes", r["why"] in ("won", "slower", "tier", "name"), r)
             self.assertTrue(r["text"])
 
+    @unittest.skipUnless(HAS["sim"], "the sim plugin is not built")
+    def test_an_estimate_names_its_origin(self):
+        call = ("why", "matmul", "f32[64,64]", "f32[64,64]", "--device", "sim:0")
+        with tempfile.TemporaryDirectory() as home:
+            env = {"XDG_CACHE_HOME": home}
+            self.assertIn(" ns from guessed rates", tenon(*call, env=env).stdout)
+            rows("caps", "sim:0", "--measure", env=env)
+            (path,) = pathlib.Path(home, "tenon", "rates").glob("*.rates")
+            planted = [line if not line.startswith("rate ") else line.rsplit(" ", 1)[0] + " 1e9" for line in path.read_text().splitlines()]
+            path.write_text("\n".join(planted) + "\n")
+            self.assertRegex(tenon(*call, env=env).stdout, r"est [0-9,]+ ns from measured rates")
+            guess, measured = (rows(*call, env=e)[0] for e in ({"XDG_CACHE_HOME": home, "TENON_CONFIG": "loader.cache=off"}, env))
+            self.assertEqual((guess["source"], measured["source"]), ("guess", "measured"))
+            self.assertAlmostEqual(measured["est_ns"] / guess["est_ns"], 8, places=1)  # 1 GFLOP/s for 8
+            captured = path.with_suffix(".json")
+            tenon("doctor", "--capture", str(captured), env=env)
+            sim = next(d for d in json.loads(captured.read_text())["devices"] if d["name"] == "sim:0")
+            self.assertEqual(sim["rates"]["state"], 1)
+            self.assertIn("matmul_f32", {f["name"] for f in sim["rates"]["figures"]})
+            links = json.loads(captured.read_text())["links"]
+            self.assertEqual({(l["from"], l["to"], l["bytes_per_s"], l["latency_ns"]) for l in links}, {("host", "sim:0", 1e9, 5e8), ("sim:0", "host", 1e9, 5e8)})
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -50,9 +50,20 @@ tn_status tn_caps(tn_runtime* rt, uint32_t device, tn_cap* out, uint32_t cap, ui
   Device* d = rt->core.device(device);
   if (!d) return unknown_device(diag, device);
   if (tn_status s = d->open(diag)) return s;
-  *out_n = static_cast<uint32_t>(d->caps.size());
-  for (uint32_t i = 0; i < std::min(cap, *out_n); ++i) out[i] = d->caps[i];
+  const size_t stated = d->caps.size();
+  *out_n = static_cast<uint32_t>(stated + d->kept.caps.size());
+  for (uint32_t i = 0; i < std::min(cap, *out_n); ++i) out[i] = i < stated ? d->caps[i] : d->kept.caps[i - stated];
   return TN_OK;
+}
+
+tn_status tn_spaces(tn_runtime* rt, uint32_t device, tn_space_info* out, uint32_t stride, uint32_t cap, uint32_t* out_n, tn_diag* diag) {
+  return guarded(diag, [&] {
+    Device* d = rt->core.device(device);
+    if (!d) return unknown_device(diag, device);
+    if (tn_status s = d->open(diag)) return s;
+    if (!d->plugin->table->spaces) return *out_n = 0, tn_status{TN_OK};
+    return call_plugin(d->plugin->table->spaces, d->handle, out, stride, cap, out_n, diag);
+  });
 }
 
 tn_status tn_native_handle(tn_runtime* rt, uint32_t device, uint32_t what, tn_queue* queue, uint64_t* out, tn_diag* diag) {

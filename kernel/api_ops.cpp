@@ -4,6 +4,7 @@
 
 #include "kernel/derive.h"
 #include "kernel/guard.h"
+#include "kernel/move.h"
 #include "kernel/runtime.h"
 #include "kernel/status.h"
 
@@ -250,7 +251,7 @@ void tn_plan_inspect(const tn_plan* p, tn_plan_info* out) {
   info.push_bytes = p->push_bytes;
   info.n_steps = static_cast<uint32_t>(p->steps.size());
   info.n_fallbacks = p->asked ? 1 : 0;
-  info.est_ns = p->est_ns;
+  info.est_ns = p->est_ns + p->move_ns;
   for (const TempInfo& t : p->temps) info.peak_bytes += t.bytes;
   for (const Step& s : p->steps) info.peak_bytes = std::max(info.peak_bytes, s.workspace_bytes);
   give(out, info, sizeof info);
@@ -327,15 +328,49 @@ tn_status tn_why(tn_runtime* rt, const tn_spec* spec, tn_candidate* out, uint32_
     r.explain = true;
     Decision decision;
     if (tn_status s = decide(rt->core, r, types, &decision, 0, diag)) return s;
-    show(shown_rows(decision, r, types, 0), out, stride, cap, out_n);
+    DecisionRows rows = shown_rows(decision, r, types, 0);
+    const bool strict = r.flags & (TN_CALL_REQUIRE | TN_CALL_NO_EXPAND) || rt->core.policy() != TN_POLICY_PREFER;
+    if (!decision.has_winner && !rows.empty() && !strict) {
+      const DecisionRows elsewhere = rows_elsewhere(rt->core, r, types);
+      rows.insert(rows.begin(), elsewhere.begin(), elsewhere.end());
+    }
+    show(rows, out, stride, cap, out_n);
     return tn_status{TN_OK};
   });
 }
 
 tn_status tn_why_plan(tn_plan* p, uint32_t step, tn_candidate* out, uint32_t stride, uint32_t cap, uint32_t* out_n, tn_diag* diag) {
   if (step >= p->decisions->size()) return fail(diag, TN_E_ARG, id(kOp, 128), "no such decision\nwhy: index %u of %zu\ntry: stay below the count", step, p->decisions->size());
-  show((*p->decisions)[step], out, stride, cap, out_n);
+  DecisionRows rows = (*p->decisions)[step];
+  if (step == 0 && !rows.empty()) rows[0].move_ns = p->move_ns;
+  show(rows, out, stride, cap, out_n);
   return TN_OK;
+}
+
+tn_status tn_kernels(tn_runtime* rt, tn_kernel_entry* out, uint32_t stride, uint32_t cap, uint32_t* out_n, tn_diag* diag) {
+  return guarded(diag, [&] {
+    const std::vector<const KernelRow*> rows = rt->core.candidates().all();
+    *out_n = static_cast<uint32_t>(rows.size());
+    for (uint32_t i = 0; i < std::min<uint32_t>(cap, *out_n); ++i) {
+      const tn_kernel_info& k = *rows[i]->info;
+      tn_kernel_entry e{};
+      e.size = sizeof e;
+      e.plugin = rows[i]->plugin_index;
+      e.flags = k.flags;
+      e.refines = k.supports != nullptr;
+      e.op_id = k.op_id;
+      e.op_min = k.op_min;
+      e.op_max = k.op_max;
+      e.tier = k.tier;
+      e.inplace_mask = k.inplace_mask;
+      e.n_cons = k.n_cons;
+      e.name = k.name;
+      e.cons = k.cons;
+      if (rows[i]->packed) e.packed_layout = rows[i]->packed->layout, e.packed_operand = rows[i]->packed->operand;
+      give(reinterpret_cast<tn_kernel_entry*>(reinterpret_cast<char*>(out) + size_t{stride} * i), e, stride);
+    }
+    return tn_status{TN_OK};
+  });
 }
 
 tn_status tn_pin(tn_runtime* rt, uint32_t op, uint32_t device, const char* kernel, tn_diag* diag) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernel/fp_env.h"
+#include "kernel/move.h"
 #include "kernel/plan.h"
 #include "kernel/queue.h"
 #include "kernel/runtime.h"
@@ -375,16 +376,11 @@ tn_status make_plan(Runtime& rt, const Request& asked, tn_plan** out, tn_diag* d
   cause.size = sizeof cause;
   const tn_status status = make_on_device(rt, request, out, &cause);
   const bool strict = request.flags & (TN_CALL_REQUIRE | TN_CALL_NO_EXPAND) || rt.policy() != TN_POLICY_PREFER;
-  Device* other = status == TN_E_UNSUPPORTED || status == TN_E_UNAVAILABLE ? rt.fallback_device(request.device) : nullptr;
-  if (status && !strict && other) {
-    request.device = other;
-    tn_diag ignored{};
-    if (make_on_device(rt, request, out, &ignored) == TN_OK) {
-      (*out)->asked = asked.device;
-      (*out)->fallback_cause = cause.msg;
-      rt.count_fallback(*request.op, asked.device, other, cause.msg);
-      return TN_OK;
-    }
+  if ((status == TN_E_UNSUPPORTED || status == TN_E_UNAVAILABLE) && !strict && make_elsewhere(rt, request, make_on_device, out) == TN_OK) {
+    (*out)->asked = asked.device;
+    (*out)->fallback_cause = cause.msg;
+    rt.count_fallback(*request.op, asked.device, (*out)->device, cause.msg);
+    return TN_OK;
   }
   if (status && diag) *diag = cause;
   return status;

@@ -50,7 +50,7 @@ struct Check {
     const tn_type& t = op.type[i];
     if (t.dtype == 0) return true;
     int64_t stride = 1;
-    const int first = c.arg == 0 ? 0 : std::max(0, t.rank - static_cast<int>(c.arg));
+    const int first = c.arg == 0 || c.arg >= t.rank ? 0 : t.rank - static_cast<int>(c.arg);
     for (int k = t.rank - 1; k >= first; --k) {
       if (t.dim[k] != 1 && t.stride[k] != stride) return no("operand %d is not dense: stride[%d] is %lld, not %lld", i, k, (long long)t.stride[k], (long long)stride);
       stride *= t.dim[k];
@@ -61,11 +61,11 @@ struct Check {
   bool dim(const tn_constraint& c, int i) const {
     const tn_type& t = op.type[i];
     if (t.dtype == 0) return true;
-    const int axis = static_cast<int>(c.arg);
-    if (axis >= t.rank) return no("operand %d has rank %u, kernel looks at dim %d", i, t.rank, axis);
+    const uint32_t axis = c.arg;
+    if (axis >= t.rank) return no("operand %d has rank %u, kernel looks at dim %u", i, t.rank, axis);
     const int64_t d = t.dim[axis];
-    if (c.kind == TN_NEED_DIM_MULTIPLE) return c.lo > 0 && d % c.lo == 0 ? true : no("operand %d dim[%d] is %lld, no multiple of %lld", i, axis, (long long)d, (long long)c.lo);
-    return d >= c.lo && d <= c.hi ? true : no("operand %d dim[%d] is %lld, outside %lld..%lld", i, axis, (long long)d, (long long)c.lo, (long long)c.hi);
+    if (c.kind == TN_NEED_DIM_MULTIPLE) return c.lo > 0 && d % c.lo == 0 ? true : no("operand %d dim[%u] is %lld, no multiple of %lld", i, axis, (long long)d, (long long)c.lo);
+    return d >= c.lo && d <= c.hi ? true : no("operand %d dim[%u] is %lld, outside %lld..%lld", i, axis, (long long)d, (long long)c.lo, (long long)c.hi);
   }
 
   bool attr(const tn_constraint& c) const {
@@ -104,9 +104,11 @@ struct Check {
       case TN_NEED_CONTIGUOUS: return contiguous(c, i);
       case TN_NEED_DIM:
       case TN_NEED_DIM_MULTIPLE: return dim(c, i);
-      case TN_NEED_ALIGN: return t.dtype == 0 || t.align_log2 >= c.lo ? true : no("operand %d is aligned to %d bytes, kernel needs %d", i, 1 << t.align_log2, 1 << c.lo);
-      case TN_NEED_SPACE: return t.dtype == 0 || (c.mask >> t.space & 1) ? true : no("operand %d lies in memory kind %u", i, t.space);
+      case TN_NEED_ALIGN:
+        return t.dtype == 0 || t.align_log2 >= c.lo ? true : no("operand %d is aligned to %d bytes, kernel needs %lld", i, 1 << t.align_log2, c.lo < 62 ? 1LL << c.lo : INT64_MAX);
+      case TN_NEED_SPACE: return t.dtype == 0 || (t.space < 64 && c.mask >> t.space & 1) ? true : no("operand %d lies in memory kind %u", i, t.space);
       case TN_NEED_SAME_TYPE:
+        if (c.arg >= uint32_t{op.n_in} + op.n_out) return t.dtype == 0 ? true : no("operand %d is to have the type of operand %u, which this call does not have", i, c.arg);
         return t.dtype == op.type[c.arg].dtype || t.dtype == 0 ? true : no("operand %d is %s, operand %u is %s", i, dtype_name(t.dtype), c.arg, dtype_name(op.type[c.arg].dtype));
       case TN_NEED_STATIC: return has_symbols(t) ? no("operand %d has sizes known only when running", i) : true;
       case TN_NEED_BYTES: {
@@ -158,6 +160,11 @@ bool check_layouts(const KernelRow& row, const tn_op& op, const LayoutTable& lay
 
 namespace {
 
+bool comes_before(const KernelRow& a, const KernelRow& b) {
+  const int c = std::strcmp(a.plugin->entry.id, b.plugin->entry.id);
+  return c != 0 ? c < 0 : std::strcmp(a.info->name, b.info->name) < 0;
+}
+
 // The row's extensions: the packed operand is known; another critical one is refused.
 tn_status read_extensions(KernelRow* row, LayoutTable& layouts, tn_diag* diag) {
   const char* name = row->info->name;
@@ -196,10 +203,7 @@ tn_status CandidateTable::add(PluginSlot* slot, LayoutTable& layouts, tn_diag* d
     auto row = std::make_unique<KernelRow>(KernelRow{slot, slot->entry.index, info, i});
     if (tn_status s = read_extensions(row.get(), layouts, diag)) return s;
     auto& list = by_op_[info->op_id];
-    auto before = [](const std::unique_ptr<KernelRow>& a, const std::unique_ptr<KernelRow>& b) {
-      const int c = std::strcmp(a->plugin->entry.id, b->plugin->entry.id);
-      return c != 0 ? c < 0 : std::strcmp(a->info->name, b->info->name) < 0;
-    };
+    auto before = [](const std::unique_ptr<KernelRow>& a, const std::unique_ptr<KernelRow>& b) { return comes_before(*a, *b); };
     list.insert(std::upper_bound(list.begin(), list.end(), row, before), std::move(row));
   }
   return TN_OK;
@@ -217,6 +221,17 @@ std::vector<const KernelRow*> CandidateTable::rows(uint64_t op_id, uint32_t vers
   if (it == by_op_.end()) return out;
   for (const auto& row : it->second)
     if (row->info->op_min <= version && version <= row->info->op_max) out.push_back(row.get());
+  return out;
+}
+
+std::vector<const KernelRow*> CandidateTable::all() const {
+  std::shared_lock lock(mutex_);
+  std::vector<const KernelRow*> out;
+  for (const auto& [op, list] : by_op_)
+    for (const auto& row : list) out.push_back(row.get());
+  std::sort(out.begin(), out.end(), [](const KernelRow* a, const KernelRow* b) {
+    return comes_before(*a, *b) || (!comes_before(*b, *a) && a->number < b->number);
+  });
   return out;
 }
 

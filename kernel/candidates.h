@@ -30,6 +30,7 @@ class CandidateTable {
   tn_status add(PluginSlot* slot, LayoutTable& layouts, tn_diag* diag);  // reads the plugin's table
   void remove(const PluginSlot* slot);
   std::vector<const KernelRow*> rows(uint64_t op_id, uint32_t version) const;
+  std::vector<const KernelRow*> all() const;  // by (plugin id, name)
   size_t size() const;
 
  private:

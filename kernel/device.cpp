@@ -94,6 +94,7 @@ tn_status Device::open_now(tn_diag* diag) {
   if (native && native->device) native->device(plugin->instance, handle, &own_ref.native_handle, diag);
   stranger_ref = own_ref;
   own_ref.device = handle;
+  take_rates(this);
   memory.open(this);
   if (runtime->memory_limit()) memory.set_limit(runtime->memory_limit());
   return TN_OK;

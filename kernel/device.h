@@ -10,16 +10,11 @@
 
 #include "kernel/memory.h"
 #include "kernel/plugin_slot.h"
+#include "kernel/rates.h"
 
 namespace tenon::kernel {
 
 class Runtime;
-
-// Rates the core estimates with when a kernel gives no estimate and nothing was measured.
-struct DeviceRates {
-  double flops_per_ns = 8, bytes_per_ns = 8;  // GFLOP/s and GB/s
-  uint32_t provenance = TN_FROM_GUESS;
-};
 
 struct Device {
   Runtime* runtime = nullptr;
@@ -43,6 +38,7 @@ struct Device {
   tn_device* handle = nullptr;
   tn_device_ref own_ref{};        // for the plugin that offers the device
   tn_device_ref stranger_ref{};   // for kernel packs: no private pointer
+  KeptRates kept;                 // survives a reopening: rates are read once
   DeviceRates rates;
   DevicePool memory;
 

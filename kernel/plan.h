@@ -88,6 +88,7 @@ struct tn_plan {
   tenon::kernel::Device* asked = nullptr;
   std::string fallback_cause;
   double est_ns = 0;
+  double move_ns = 0;                // beside est_ns, when it runs elsewhere; not of the class, whose model it may be
   uint64_t key = 0;
   ~tn_plan();
 };

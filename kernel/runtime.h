@@ -72,6 +72,8 @@ class Runtime {
   std::string config_text(const std::string& except) const;  // all settings as key=value;... but those whose key begins so
   std::function<void(const char* stage)> on_stage;           // told before attach calls the plugin: "open", "kernels", "devices"
 
+  std::unique_ptr<RateStore> rate_store;                     // measured rates of devices; set before a device is opened
+
   // ---- tables ----
   TypeTable& types() { return types_; }
   AttrTable& attrs() { return attrs_; }

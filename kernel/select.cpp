@@ -18,20 +18,19 @@ constexpr int kMaxDepth = 32;
 constexpr double kReferencePenalty = 50;  // a reference kernel is not tuned: silence about its speed must not win
 
 // From the op's own count of work and the device's rates.
-double estimate(const OpEntry& op, const tn_op& view, const Device& device, double* flops, double* bytes) {
+Estimate estimate_for(const OpEntry& op, const tn_op& view, const Device& device) {
+  double flops = 0, bytes = 0;
   tn_cost cost{};
   cost.size = sizeof cost;
   tn_diag ignored;
   if (op.def->cost && op.def->cost(op.def->ctx, &view, &cost, &ignored) == TN_OK) {
-    *flops = cost.flops;
-    *bytes = cost.bytes;
+    flops = cost.flops;
+    bytes = cost.bytes;
   } else {
-    *flops = 0;
-    *bytes = 0;
     for (uint32_t i = 0; i < uint32_t{view.n_in} + view.n_out; ++i)
-      if (view.type[i].dtype) *bytes += static_cast<double>(dense_bytes(view.type[i]));
+      if (view.type[i].dtype) bytes += static_cast<double>(dense_bytes(view.type[i]));
   }
-  return 20 + std::max(*flops / device.rates.flops_per_ns, *bytes / device.rates.bytes_per_ns);
+  return estimate(device.rates, work_of(*op.def, view), flops, bytes);
 }
 
 void set_why(DecisionRow* row, uint32_t why, const char* reason) {
@@ -112,14 +111,13 @@ class Chooser {
       set_why(row, TN_WHY_REFUSED, diag.len ? diag.msg : "refused by the kernel");
       return;
     }
-    double flops = 0, bytes = 0;
-    const double own = estimate(*request_.op, seen_->op(), *request_.device, &flops, &bytes);
     if (support.est_ns > 0) {
       row->shown.est_ns = support.est_ns;
       row->shown.source = TN_FROM_TABLE;
     } else {
-      row->shown.est_ns = own * (kernel.info->tier <= TN_TIER_REFERENCE ? kReferencePenalty : 1);
-      row->shown.source = request_.device->rates.provenance;
+      const Estimate own = estimate_for(*request_.op, seen_->op(), *request_.device);
+      row->shown.est_ns = own.ns * (kernel.info->tier <= TN_TIER_REFERENCE ? kReferencePenalty : 1);
+      row->shown.source = own.provenance;
     }
     row->shown.workspace_bytes = row->workspace_bytes = support.workspace_bytes;
     measured(kernel, row);

@@ -16,6 +16,7 @@
 #include "loader/probe/cache.h"
 #include "loader/probe/gather.h"
 #include "loader/probe/run.h"
+#include "loader/small_file.h"
 
 namespace tenon::loader {
 namespace {

@@ -13,6 +13,7 @@
 #include "loader/boarding.h"
 #include "loader/options.h"
 #include "loader/probe/cache.h"
+#include "loader/rates.h"
 #include "ops/op.h"
 #include "ops/reference/plugin.h"
 
@@ -85,6 +86,7 @@ tn_status boot(Runtime& runtime, const BootOptions& options, tn_diag* diag) {
   if (tn_status s = define_core_ops(runtime, diag)) return s;
   std::lock_guard lock(runtime.plugin_lock());
   if (tn_status s = answer(*board_linked(runtime, TN_REFERENCE_ID, tn_reference_query), diag)) return s;
+  runtime.rate_store = make_rate_store(runtime, rules.settings.rates_folder);
   if (!options.search) return TN_OK;
   if (!rules.settings.forget.empty()) ProbeCache(rules.settings.cache_folder).forget(rules.settings.forget);
   std::vector<KnownFile> refused;
@@ -92,6 +94,7 @@ tn_status boot(Runtime& runtime, const BootOptions& options, tn_diag* diag) {
     board_file(runtime, candidate, rules, &refused);
   }
   if (tn_status s = check_isolated(runtime, rules.settings, diag)) return s;
+  runtime.rate_store = make_rate_store(runtime, rules.settings.rates_folder);  // now that the plugins are known
   return runtime.check_filter(diag);
 }
 

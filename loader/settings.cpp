@@ -10,6 +10,7 @@
 
 #include "kernel/status.h"
 #include "loader/sha256.h"
+#include "loader/small_file.h"
 
 namespace tenon::loader {
 namespace {
@@ -58,21 +59,13 @@ tn_status read_timeout(const ConfigLookup& get, const char* key, uint32_t* out, 
   return TN_OK;
 }
 
-tn_status read_cache(const ConfigLookup& get, const Environment& env, std::string* out, tn_diag* diag) {
+tn_status read_cache(const ConfigLookup& get, const Environment& env, LoaderSettings* out, tn_diag* diag) {
   const char* text = get("loader.cache");
-  std::string base;
-  if (text != nullptr && std::strcmp(text, "off") == 0) return TN_OK;
-  if (text != nullptr && text[0] != '/') return refuse(diag, "loader.cache", text, "a full path or off");
-  if (text != nullptr) {
-    base = text;
-  } else if (env.secure) {
-    return TN_OK;  // the folder would be the user's, the rights are another's
-  } else if (env.cache_home && env.cache_home->starts_with('/')) {
-    base = *env.cache_home + "/tenon";
-  } else if (env.home && env.home->starts_with('/')) {
-    base = *env.home + "/.cache/tenon";
-  }
-  if (!base.empty()) *out = base + "/probe";
+  if (text != nullptr && std::strcmp(text, "off") != 0 && text[0] != '/') return refuse(diag, "loader.cache", text, "a full path or off");
+  const std::string base = cache_base(text, env);
+  if (base.empty()) return TN_OK;
+  out->cache_folder = base + "/probe";
+  out->rates_folder = base + "/rates";
   return TN_OK;
 }
 
@@ -97,7 +90,7 @@ tn_status read_settings(const ConfigLookup& get, const Environment& env, LoaderS
   if (tn_status s = read_timeout(get, "loader.isolate_timeout_ms", &out->isolate_timeout_ms, diag)) return s;
   if (const char* ids = get("loader.isolate")) out->isolate = split_ids(ids);
   if (const char* id = get("loader.forget")) out->forget = id;
-  return read_cache(get, env, &out->cache_folder, diag);
+  return read_cache(get, env, out, diag);
 }
 
 tn_status check_loader_keys(const std::map<std::string, std::string>& config, tn_diag* diag) {

@@ -33,6 +33,7 @@ struct LoaderSettings {
   ProbeUse probe = ProbeUse::On;
   uint32_t probe_timeout_ms = 10000;
   std::string cache_folder;  // of probe results; empty: none
+  std::string rates_folder;  // of measured rates; empty: none
   std::string forget;
   bool open_all = false;
   std::vector<std::string> isolate;  // plugin ids

@@ -1,6 +1,5 @@
 #include "loader/probe/cache.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -14,30 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "loader/small_file.h"
+
 namespace tenon::loader {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr std::string_view kHead = "tenon-probe 2", kSuffix = ".probe";
-
-// At most `limit` bytes of a regular file; empty when it cannot be read or is longer.
-std::string read_small(const std::string& path, size_t limit) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-  if (fd < 0) return {};
-  std::string text(limit + 1, '\0');
-  const ssize_t n = read(fd, text.data(), text.size());
-  close(fd);
-  if (n < 0 || static_cast<size_t>(n) > limit) return {};
-  text.resize(static_cast<size_t>(n));
-  return text;
-}
-
-std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  }
-  return text;
-}
 
 std::string text_of(const std::string& key, const ProbeRecord& r) {
   std::string text(kHead);
@@ -118,14 +100,6 @@ std::vector<std::string> record_files(const std::string& folder) {
 
 }  // namespace
 
-std::string short_hash(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
-  return digits;
-}
-
 std::string driver_fingerprint() {
   std::string text;
   utsname system{};
@@ -139,20 +113,8 @@ std::string driver_fingerprint() {
   return text + '|' + one_line(folders == nullptr ? "" : folders);
 }
 
-bool ProbeCache::usable(bool make) const {
-  if (folder_.empty() || folder_[0] != '/') return false;
-  std::error_code error;
-  if (make && !fs::exists(folder_, error)) {
-    fs::create_directories(fs::path(folder_).parent_path(), error);
-    mkdir(folder_.c_str(), 0700);
-  }
-  struct stat info {};
-  if (lstat(folder_.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return false;
-  return info.st_uid == geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
 std::optional<ProbeRecord> ProbeCache::find(const std::string& key) const {
-  if (!usable(false)) return std::nullopt;
+  if (!own_folder(folder_, false)) return std::nullopt;
   const std::string line = one_line(key);
   std::string written_for;
   auto record = parse(read_small(folder_ + "/" + short_hash(line) + std::string(kSuffix), kRecordBytes), &written_for);
@@ -162,14 +124,9 @@ std::optional<ProbeRecord> ProbeCache::find(const std::string& key) const {
 
 bool ProbeCache::keep(const std::string& key, const ProbeRecord& record) const {
   const std::string text = text_of(key, record);
-  if (text.size() > kRecordBytes || !usable(true)) return false;
+  if (text.size() > kRecordBytes || !own_folder(folder_, true)) return false;
   const std::string path = folder_ + "/" + short_hash(one_line(key)) + std::string(kSuffix);
-  std::string beside = path + ".XXXXXX";
-  const int fd = mkostemp(beside.data(), O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool whole = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  const bool placed = close(fd) == 0 && whole && rename(beside.c_str(), path.c_str()) == 0;
-  if (!placed) unlink(beside.c_str());
+  const bool placed = replace_small(path, text);
   if (placed) make_room();
   return placed;
 }
@@ -187,7 +144,7 @@ void ProbeCache::make_room() const {
 }
 
 size_t ProbeCache::forget(const std::string& id) const {
-  if (!usable(false)) return 0;
+  if (!own_folder(folder_, false)) return 0;
   size_t n = 0;
   for (const std::string& file : record_files(folder_)) {
     std::string ignored;

@@ -39,7 +39,6 @@ class ProbeCache {
   size_t forget(const std::string& id) const;
 
  private:
-  bool usable(bool make) const;
   void make_room() const;
   std::string folder_;
 };
@@ -48,8 +47,5 @@ class ProbeCache {
 // dynamic linker, the lists of OpenCL and Vulkan drivers, the nodes of devices and who may open them, LD_LIBRARY_PATH. One
 // line; changes when a driver is installed or a card is put in.
 std::string driver_fingerprint();
-
-// FNV-1a-64 as 16 digits.
-std::string short_hash(const std::string& text);
 
 }  // namespace tenon::loader

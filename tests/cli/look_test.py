@@ -45,14 +45,39 @@ class Devices(Case):
             for key, value in measured.items():
                 self.assertAlmostEqual(again[key] / value, 1, places=5)
 
-    def test_a_damaged_file_of_rates_is_none(self):
+    def test_a_damaged_file_of_rates_is_ignored_with_a_note(self):
         with tempfile.TemporaryDirectory() as home:
             env = {"XDG_CACHE_HOME": home}
             rows("caps", "sim:0", "--measure", env=env)
-            (path,) = pathlib.Path(home, "tenon").glob("measured-*.json")
-            for text in ("", "{", "[]", '{"what": 3}', path.read_text()[:-20], path.read_text().replace("sim:0", "sim:1")):
+            (path,) = pathlib.Path(home, "tenon", "rates").glob("*.rates")
+            whole = path.read_text()
+            self.assertIn("measured", {c["source"] for c in rows("caps", "sim:0", env=env)})
+            rate = next(line for line in whole.splitlines() if line.startswith("rate "))
+            for text in ("", "{", "tenon-rates 2\n", whole[:-2], whole + "x", whole.replace("rate ", "rate no_such_", 1), whole.replace(rate, rate + "\n" + rate),
+                         whole.replace(rate, rate.rsplit(" ", 1)[0] + " -1"), whole.replace(rate, rate.rsplit(" ", 1)[0] + " nan"), whole.replace("when ", "when 2")):
                 path.write_text(text)
-                self.assertNotIn("measured", {c["source"] for c in rows("caps", "sim:0", env=env)}, text)
+                caps = rows("caps", "sim:0", env=env)
+                self.assertNotIn("measured", {c["source"] for c in caps}, text)
+                (note,) = [c["note"] for c in caps if c["key"] == "rates"]
+                self.assertIn("is damaged in line", note)
+                self.assertIn("kept rates are ignored", tenon("caps", "sim:0", env=env).stdout)
+
+    def test_rates_of_something_else_are_ignored_with_a_note(self):
+        with tempfile.TemporaryDirectory() as home:
+            env = {"XDG_CACHE_HOME": home}
+            rows("caps", "sim:0", "--measure", env=env)
+            (path,) = pathlib.Path(home, "tenon", "rates").glob("*.rates")
+            made_for = path.read_text().splitlines()[1]
+            parts = made_for.split("; ")  # name, hardware, driver, threads, ABI, builds
+            self.assertGreater(len(parts), 4)
+            for k in range(1, len(parts)):
+                other = "; ".join(p + "!" if i == k else p for i, p in enumerate(parts))
+                path.write_text(path.read_text().replace(path.read_text().splitlines()[1], other))
+                caps = rows("caps", "sim:0", env=env)
+                self.assertNotIn("measured", {c["source"] for c in caps})
+                (note,) = [c["note"] for c in caps if c["key"] == "rates"]
+                self.assertIn(f'"{parts[k]}!"'[:60], note)
+                self.assertIn("there", note)
 
     def test_without_a_folder_the_rates_cannot_be_kept(self):
         done = tenon("caps", "sim:0", "--measure", env={"XDG_CACHE_HOME": "", "HOME": ""})

@@ -147,6 +147,7 @@ Table interface_cases() {
       {"TN-ARG-225", "", [] { return wrap("f32[4]{-1}", 16); }},
       {"TN-ARG-226", "", [] { return wrap("f32[4]", 12); }},
       {"TN-ARG-227", "", [] { return wrap("f32[4]", 16, 2); }},
+      {"TN-ARG-240", "", [] { return keep_rates("/nonexistent", -1); }},
       {"TN-ARG-228", "", [] {
          Stage s;
          tn_tensor *t = s.tensor("f32[16]"), *view = nullptr;

@@ -92,6 +92,7 @@ def cases(files):
     yield "TN-CLI-010", "", full_output()
     yield "TN-CLI-012", "", without_plugins("bench", "dispatch", "--case", "add16.nograd", "--need", "torch")
     yield "TN-CLI-013", "", tenon("caps", "sim:0", "--measure", env={"XDG_CACHE_HOME": "", "HOME": ""})
+    yield "TN-CLI-014", "", without_plugins("why-not", "cpu:1", "relu", "f32[4]")
     yield "TN-CLI-020", "", tenon("eval", str(files.folder / "bare.safetensors"), "--data", data)
     yield "TN-CLI-021", "", tenon("train", "--data", data, "--precision=bf16")
     yield "TN-CLI-022", "", tenon("train", "--resume", str(files.folder / "runs"))

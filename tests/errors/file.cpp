@@ -17,6 +17,7 @@
 
 #include "tests/errors/golden.h"
 #include "tests/errors/tables.h"
+#include "tools/tenon/look/machine_file.h"
 
 namespace tenon::errors {
 namespace {
@@ -192,6 +193,11 @@ Table file_table() {
       {"TN-FILE-022", "", [] { Checkpoint c; std::ofstream(c.at + "/state.json", std::ios::app) << " "; return said(io::verify_checkpoint(c.at)); }},
       {"TN-FILE-023", "", [] { Checkpoint c; fs::remove(c.at + "/model.safetensors"); return said(io::verify_checkpoint(c.at)); }},
       {"TN-FILE-024", "", [] { return said(io::parse_state("{\"version\": 1}", "state.json")); }},
+      {"TN-FILE-031", "no JSON", [] { return said(cli::parse_machine("{", "lab.json")); }},
+      {"TN-FILE-031", "another format", [] { return said(cli::parse_machine("{\"format\": \"other\"}", "lab.json")); }},
+      {"TN-FILE-031", "a key twice", [] { return said(cli::parse_machine("{\"a\": 1, \"a\": 2}", "lab.json")); }},
+      {"TN-FILE-032", "", [] { return said(cli::parse_machine("{\"format\": \"tenon-machine\", \"version\": 2}", "lab.json")); }},
+      {"TN-FILE-033", "", [] { return said(cli::parse_machine("{\"format\": \"tenon-machine\", \"version\": 1, \"tenon\": 3}", "lab.json")); }},
       {"TN-FILE-024", "of another version", [] { return said(io::parse_state("{\"version\": 2}", "state.json")); }},
   };
 }

@@ -1,5 +1,7 @@
 #include "tests/errors/stage.h"
 
+#include <tenon/caps.h>
+
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -263,6 +265,22 @@ const tn_kernel_info* Direct::kernel(const std::string& name) const {
     if (name == row->name) return row;
   }
   throw std::runtime_error("the plugin has no kernel " + name);
+}
+
+Said keep_rates(const char* cache, double value) {
+  if (!cache) setenv("TENON_CONFIG", "loader.cache=off", 1);
+  tn_runtime_options o{};
+  o.size = sizeof o, o.flags = TN_RT_NO_SEARCH, o.threads = 1, o.cache_dir = cache;
+  tn_runtime* rt = nullptr;
+  const tn_status made = tn_runtime_create(&o, &rt, nullptr);
+  if (!cache) unsetenv("TENON_CONFIG");
+  uint32_t device = 0;
+  if (made || tn_device_find(rt, "cpu:0", TN_POLICY_REQUIRE, &device, nullptr)) return {};
+  tn_cap cap{TN_CAPKEY_BANDWIDTH, TN_CAP_F64, TN_FROM_MEASURED, {}};
+  cap.v.f = value;
+  const Said said = refused([&](tn_diag* d) { return tn_rates_keep(rt, device, &cap, 1, d); });
+  tn_runtime_destroy(rt, TN_FOREVER, nullptr);
+  return said;
 }
 
 }  // namespace tenon::errors

@@ -62,6 +62,9 @@ class Stage {
   std::vector<tn_tensor*> tensors_;
 };
 
+// What tn_rates_keep says of one figure, in a runtime that keeps things in `cache` (nullptr: nowhere).
+Said keep_rates(const char* cache, double value);
+
 // Plugin folder of the build, and one plugin's file in it.
 std::string plugin_file(const char* name);
 

@@ -1,7 +1,12 @@
 // TN-STATE and TN-MEM: what an object allows at this moment; memory.
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
 
 #include "tests/errors/fake.h"
+#include "tests/errors/golden.h"
 #include "tests/errors/stage.h"
 #include "tests/errors/tables.h"
 
@@ -108,6 +113,17 @@ Table state_cases() {
          return refused([&](tn_diag* d) { return tn_query(s.rt, 99, 0, &value, &failed, d); });
        }},
       {"TN-STATE-012", "", [] { Stage s; tn_type t; return refused([&](tn_diag* d) { return tn_type_get(s.rt, kStale, &t, d); }); }},
+      {"TN-STATE-030", "", [] { return keep_rates(nullptr, 1); }},
+      {"TN-STATE-031", "", [] {
+         char name[] = "/tmp/tenon-errors-XXXXXX";
+         const std::string folder = std::filesystem::canonical(mkdtemp(name)).string();
+         call_it_dir(folder);
+         std::filesystem::create_directory(folder + "/rates");
+         chmod((folder + "/rates").c_str(), 0777);
+         const Said said = keep_rates(folder.c_str(), 1);
+         std::filesystem::remove_all(folder);
+         return said;
+       }},
   };
 }
 

@@ -16,7 +16,7 @@ using tenon::fuzz::Target;
 
 namespace {
 
-const Target* const kTargets[] = {&tenon::fuzz::kIdx, &tenon::fuzz::kSafetensors, &tenon::fuzz::kToml, &tenon::fuzz::kJson};
+const Target* const kTargets[] = {&tenon::fuzz::kIdx, &tenon::fuzz::kSafetensors, &tenon::fuzz::kToml, &tenon::fuzz::kJson, &tenon::fuzz::kMachine};
 
 void run(const Target& target, const std::string& bytes) { target.run(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()); }
 
@@ -56,7 +56,7 @@ int replay(const std::string& folder, const std::string& name) {
     }
     return 0;
   }
-  std::fprintf(stderr, "no target %s; there are idx, safetensors, toml, json\n", name.c_str());
+  std::fprintf(stderr, "no target %s; there are idx, safetensors, toml, json, machine\n", name.c_str());
   return 2;
 }
 

@@ -12,6 +12,6 @@ struct Target {
   void (*run)(const uint8_t* data, size_t size);
   std::vector<std::string> (*seeds)();  // small good and bad inputs to start from
 };
-extern const Target kIdx, kSafetensors, kToml, kJson;
+extern const Target kIdx, kSafetensors, kToml, kJson, kMachine;
 
 }  // namespace tenon::fuzz

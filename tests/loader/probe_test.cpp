@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "loader/probe/cache.h"
+#include "loader/small_file.h"
 #include "tests/loader/temp_folder.h"
 
 namespace fs = std::filesystem;

@@ -1,11 +1,13 @@
 // `tenon caps DEVICE`: what a device says about itself.
 #include <tenon/caps.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "tools/tenon/commands.h"
 #include "tools/tenon/common/args.h"
 #include "tools/tenon/common/context.h"
+#include "tools/tenon/common/failure.h"
 #include "tools/tenon/common/json.h"
 #include "tools/tenon/common/names.h"
 #include "tools/tenon/look/measure.h"
@@ -32,12 +34,35 @@ struct Options {
   bool measure = false;
 };
 
+tn_rates_info kept_rates(tn_runtime* runtime, uint32_t device) {
+  tn_rates_info info{};
+  info.size = sizeof info;
+  tn_diag diag{};
+  diag.size = sizeof diag;
+  if (tn_status s = tn_rates(runtime, device, &info, &diag)) throw_diag(diag, s);
+  return info;
+}
+
+// Measures and keeps; what was known so far is replaced.
+std::vector<std::string> measure_anew(Context& context, const Device& device, tn_rates_info* kept, std::vector<tn_cap>* caps) {
+  if (!kept->path[0])  // known before the seconds are spent
+    throw Failure(kFailed, "TN-CLI-013", "the measured rates cannot be kept", "tenon caps --measure", "neither XDG_CACHE_HOME nor HOME names a folder, or loader.cache is off", "export HOME=/some/folder");
+  const Measured measured = measure(device);
+  tn_diag diag{};
+  diag.size = sizeof diag;
+  if (tn_status s = tn_rates_keep(context.handle(), device.id(), measured.caps.data(), static_cast<uint32_t>(measured.caps.size()), &diag)) throw_diag(diag, s);
+  caps->resize(caps->size() - kept->n_caps);
+  caps->insert(caps->end(), measured.caps.begin(), measured.caps.end());
+  kept->state = TN_RATES_USED;
+  return measured.left_out;
+}
+
 // What is measured stands beside what the driver says, and replaces what was only guessed.
-void add_measured(std::vector<tn_cap>* caps, const Measured& measured) {
-  for (const tn_cap& m : measured.caps) {
-    std::erase_if(*caps, [&](const tn_cap& c) { return c.key == m.key && c.provenance == TN_FROM_GUESS; });
-    caps->push_back(m);
-  }
+void drop_guesses(std::vector<tn_cap>* caps) {
+  const std::vector<tn_cap> all = *caps;
+  std::erase_if(*caps, [&](const tn_cap& c) {
+    return c.provenance == TN_FROM_GUESS && std::any_of(all.begin(), all.end(), [&](const tn_cap& m) { return m.key == c.key && m.provenance == TN_FROM_MEASURED; });
+  });
 }
 
 int run(Context& context, const Options& options) {
@@ -45,17 +70,10 @@ int run(Context& context, const Options& options) {
   context.policy = "require";  // another device's capabilities are no answer
   const Device device = context.device();
   std::vector<tn_cap> caps = device_caps(context.handle(), device.id());
-  const std::string what = measured_identity(context, device);
-  Measured measured;
-  std::string kept_at;
-  if (options.measure) {
-    kept_at = measured_path(what);  // known before the seconds are spent
-    measured = measure(device);
-    save_measured(kept_at, what, measured);
-  } else {
-    measured = load_measured(what);
-  }
-  add_measured(&caps, measured);
+  tn_rates_info kept = kept_rates(context.handle(), device.id());
+  std::vector<std::string> left_out;
+  if (options.measure) left_out = measure_anew(context, device, &kept, &caps);
+  drop_guesses(&caps);
   const std::vector<std::string> isa = instruction_sets(caps);
   std::vector<std::vector<std::string>> table{{"CAPABILITY", "VALUE", "FROM"}};
   for (const tn_cap& cap : caps) {
@@ -69,13 +87,16 @@ int run(Context& context, const Options& options) {
     context.line(row.add("unit", t.unit).add("source", t.source).text());
   }
   if (context.json && !isa.empty()) context.line(JsonRow().add("device", device.name()).add("key", "isa").add("value", isa).add("unit", "").add("source", "driver").text());
+  if (context.json && kept.state == TN_RATES_IGNORED) context.line(JsonRow().add("device", device.name()).add("key", "rates").add("value", "ignored").add("unit", "").add("source", "").add("note", kept.note).text());
   if (context.json) return kDone;
   context.line(context.bold(device.name()));
   print_table(context, table);
   if (!isa.empty()) context.line("instruction sets: " + joined(isa));
-  for (const std::string& left_out : measured.left_out) context.line("not measured: " + left_out.substr(0, left_out.find('\n')));
-  if (!kept_at.empty()) context.line("measured rates are kept in " + kept_at);
-  else if (!measured.when.empty()) context.line("measured on " + measured.when + "; again: tenon caps " + std::string(device.name()) + " --measure");
+  for (const std::string& one : left_out) context.line("not measured: " + one.substr(0, one.find('\n')));
+  const std::string again = "tenon caps " + std::string(device.name()) + " --measure";
+  if (options.measure) context.line(std::string("measured rates are kept in ") + kept.path + "; estimates go by them from the next start on");
+  else if (kept.state == TN_RATES_USED) context.line(std::string("measured on ") + kept.when + "; again: " + again);
+  else if (kept.state == TN_RATES_IGNORED) context.line(context.warn("note") + ": kept rates are ignored: " + kept.note + "; anew: " + again);
   return kDone;
 }
 

@@ -8,6 +8,7 @@
 #include "tools/tenon/common/context.h"
 #include "tools/tenon/common/failure.h"
 #include "tools/tenon/common/json.h"
+#include "tools/tenon/look/capture.h"
 #include "tools/tenon/look/checks.h"
 #include "tools/tenon/look/report.h"
 
@@ -80,7 +81,13 @@ int run(Context& context, const std::string& report) {
 Run setup(Args& args) {
   auto report = std::make_shared<std::string>();
   args.option("--report", report.get(), "also write one file to attach to a bug report");
-  return [report](Context& context) { return run(context, *report); };
+  auto capture = std::make_shared<std::string>();
+  args.option("--capture", capture.get(), "also write this machine as data, for `tenon why-not --machine` elsewhere");
+  return [report, capture](Context& context) {
+    const int code = run(context, *report);
+    save_capture(context, *capture);
+    return code;
+  };
 }
 
 }  // namespace
@@ -90,6 +97,6 @@ const char* state_name(State state) {
   return kStates[static_cast<int>(state)];
 }
 
-extern const Command command_doctor{"doctor", "Say what this machine can do, what is missing, and what to type to fix it.", "tenon doctor\ntenon doctor --json\ntenon doctor --report report.jsonl", kUsesNothing, setup};
+extern const Command command_doctor{"doctor", "Say what this machine can do, what is missing, and what to type to fix it.", "tenon doctor\ntenon doctor --json\ntenon doctor --report report.jsonl\ntenon doctor --capture machine.json", kUsesNothing, setup};
 
 }  // namespace tenon::cli

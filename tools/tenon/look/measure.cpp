@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <functional>
 
 #include "tools/bench/sampler.h"
+#include "tools/tenon/common/context.h"
 #include "tools/tenon/common/names.h"
 
 namespace tenon::cli {
@@ -125,20 +125,10 @@ double launch_ns(const Device& device) {
   return median_ns(calls(device, [=] { return add(a, a); }));
 }
 
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  localtime_r(&now, &local);
-  char text[16];
-  std::strftime(text, sizeof text, "%Y-%m-%d", &local);
-  return text;
-}
-
 }  // namespace
 
 Measured measure(const Device& device) {
   Measured out;
-  out.when = today();
   const auto keep = [&](uint32_t key, double value) {
     tn_cap cap{key, TN_CAP_F64, TN_FROM_MEASURED, {}};
     cap.v.f = value;

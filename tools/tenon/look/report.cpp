@@ -87,6 +87,9 @@ void add_machine(Context& context, std::string* out) {
 
 }  // namespace
 
+std::string discreet(const std::string& text) { return Discreet()(text); }
+std::string distribution_name() { return distribution(); }
+
 void write_report(Context& context, const Findings& findings, const std::string& path) {
   std::string text = system_row() + "\n" + variables_row() + "\n";
   for (const Finding& f : findings)

@@ -12,4 +12,8 @@ namespace tenon::cli {
 // begins with "~". Throws Failure or Error when the file cannot be written.
 void write_report(Context& context, const Findings& findings, const std::string& path);
 
+// The text without what names a person or a machine: "~", "(host)" and "(user)" stand in their places.
+std::string discreet(const std::string& text);
+std::string distribution_name();  // "Debian GNU/Linux 12 (bookworm)"
+
 }  // namespace tenon::cli

@@ -7,85 +7,11 @@
 #include "tools/tenon/common/context.h"
 #include "tools/tenon/common/failure.h"
 #include "tools/tenon/common/json.h"
-#include "tools/tenon/op/op_table.h"
-#include "tools/tenon/op/spec.h"
+#include "tools/tenon/op/call.h"
+#include "tools/tenon/op/rows.h"
 
 namespace tenon::cli {
 namespace {
-
-constexpr const char* kWhy[] = {"won", "slower", "tier", "name", "constraint", "refused", "prepare-failed", "policy", "pinned-other", "device"};
-constexpr const char* kSource[] = {"", "measured", "driver", "table", "guess"};
-
-struct Question {
-  std::vector<std::string> words, attrs;  // OP, SPECS and key=value; --attr
-  int64_t push = -1;  // -1: as many as the op's own calls push
-};
-
-// Everything that the core's functions want about one call.
-struct Call {
-  tn_op_entry op{};
-  std::vector<tn_type> operands;
-  std::vector<uint32_t> types;
-  AttrSet attrs;
-  tn_spec spec{};
-};
-
-tn_op_entry find_entry(tn_runtime* runtime, const std::string& name) {
-  for (const tn_op_entry& op : read_list<tn_op_entry>([&](auto... a) { return tn_ops(runtime, a...); }))
-    if (name == op.name) return op;
-  throw Failure(kFailed, "TN-CLI-003", "no op is called \"" + name + "\" in this runtime", "", "the table of pages knows it, the runtime does not", "rebuild, so that command and library are of one version");
-}
-
-void need_operand_count(const OpPage& page, size_t given) {
-  if (page.n_in < 0 || static_cast<size_t>(page.n_in) == given) return;
-  throw Failure(kUsage, "TN-CLI-006", std::string(page.name) + ": wrong number of operands", "",
-                std::to_string(given) + " given, " + std::to_string(page.n_in) + " wanted" + (*page.operands ? std::string(": ") + page.operands : ""),
-                std::string("tenon why ") + page.example);
-}
-
-Call read_call(Context& context, const Question& question) {
-  Call call;
-  const OpPage& page = need_op_page(question.words.at(0));
-  std::vector<std::string> attrs = question.attrs;
-  for (size_t i = 1; i < question.words.size(); ++i) {
-    const std::string& word = question.words[i];
-    if (word.find('=') != std::string::npos) attrs.push_back(word);
-    else call.operands.push_back(parse_spec(word));
-  }
-  // Optional operands at the end may be left out.
-  while (page.n_in > 0 && call.operands.size() < static_cast<size_t>(page.n_in) && std::string(page.operands).find('?') != std::string::npos) call.operands.push_back({});
-  need_operand_count(page, call.operands.size());
-  tn_runtime* runtime = context.handle();
-  call.op = find_entry(runtime, page.name);
-  for (const std::string& text : attrs) call.attrs.add(text, call.op, call.operands);
-  const bool absent = std::any_of(call.operands.begin(), call.operands.end(), [](const tn_type& t) { return t.dtype == 0; });
-  const int64_t push = question.push >= 0 ? question.push : absent ? page.scalars_absent : page.scalars;
-  tn_diag diag{};
-  diag.size = sizeof diag;
-  uint32_t attr = 0;
-  if (tn_status s = tn_attr_intern(runtime, call.op.op, call.attrs.attrs().data(), static_cast<uint32_t>(call.attrs.attrs().size()), &attr, &diag)) throw_diag(diag, s);
-  for (const tn_type& t : call.operands) {
-    uint32_t id = 0;
-    if (t.dtype)
-      if (tn_status s = tn_type_intern(runtime, &t, &id, &diag)) throw_diag(diag, s);
-    call.types.push_back(id);
-  }
-  call.spec = {call.op.op, attr, context.device().id(), static_cast<uint32_t>(8 * push), static_cast<uint32_t>(call.types.size()), context.call_flags(), call.types.data()};
-  return call;
-}
-
-std::string result_text(tn_runtime* runtime, const tn_spec& spec) {
-  uint32_t ids[64] = {}, n = 0;
-  tn_diag diag{};
-  diag.size = sizeof diag;
-  if (tn_status s = tn_infer(runtime, &spec, ids, 64, &n, &diag)) throw_diag(diag, s);
-  std::string text;
-  for (uint32_t i = 0; i < std::min(n, 64u); ++i) {
-    tn_type t{};
-    if (tn_type_get(runtime, ids[i], &t, &diag) == TN_OK) text += (i ? " " : "") + spec_text(t);
-  }
-  return text;
-}
 
 class Printer {
  public:
@@ -99,40 +25,19 @@ class Printer {
     }
     std::vector<std::vector<std::string>> table{{"", "KERNEL", "PLUGIN", "COST", "WHY"}};
     for (const tn_candidate& row : rows) {
-      const bool won = row.why == TN_WHY_WON && row.est_ns >= 0;
-      table.push_back({won ? context_.good("->") : "  ", won ? context_.bold(row.kernel) : row.kernel, plugin(row), row.est_ns >= 0 ? time_text(row.est_ns) : "-", reason(row, won)});
+      const bool won = is_winner(row);
+      table.push_back({won ? context_.good("->") : "  ", won ? context_.bold(row.kernel) : row.kernel, plugin_of(row, plugins_), row.est_ns >= 0 ? time_text(row.est_ns) : "-", reason_text(row)});
     }
     print_table(context_, table);
   }
 
  private:
-  std::string plugin(const tn_candidate& row) const {
-    if (row.kind == TN_ROW_EXPAND) return "(parts)";
-    for (const tn_plugin_entry& p : plugins_)
-      if (p.index == row.plugin) return p.id;
-    return "-";
-  }
-
-  static std::string why(const tn_candidate& row) { return row.why < std::size(kWhy) ? kWhy[row.why] : "why " + std::to_string(row.why); }
-  static std::string source(const tn_candidate& row) { return row.source < std::size(kSource) ? kSource[row.source] : ""; }
-
-  std::string reason(const tn_candidate& row, bool won) const {
-    if (won) return "chosen" + (row.source ? ", cost from " + source(row) : std::string());
-    std::string text = row.reason;
-    for (char& c : text) c = c == '\n' ? ' ' : c;
-    return why(row) + (text.empty() ? "" : ": " + text);
-  }
-
   void json(const tn_candidate& row, size_t part, size_t rank) const {
     JsonRow out;
     const std::string call = row.call;
-    out.add("part", part).add("depth", row.depth).add("op", call.substr(0, call.find(' '))).add("call", call);
-    out.add("rank", rank).add("kernel", row.kernel).add("plugin", plugin(row));
-    out.add("kind", row.kind == TN_ROW_EXPAND ? "expand" : row.kind == TN_ROW_MOVE ? "move" : "kernel");
-    out.add("winner", row.why == TN_WHY_WON && row.est_ns >= 0).add("why", why(row)).add("reason", row.reason);
-    row.est_ns >= 0 ? out.add("est_ns", row.est_ns) : out.raw("est_ns", "null");
-    out.add("source", source(row)).add("tier", row.tier).add("workspace_bytes", row.workspace_bytes);
-    context_.line(out.text());
+    out.add("part", part).add("depth", row.depth).add("op", call.substr(0, call.find(' '))).add("call", call).add("rank", rank).add("winner", is_winner(row));
+    add_row(&out, row, plugin_of(row, plugins_));
+    context_.line(out.add("workspace_bytes", row.workspace_bytes).text());
   }
 
   Context& context_;
@@ -178,17 +83,16 @@ void print_parts(Context& context, const Call& call, bool won, Printer* printer)
 }
 
 int run(Context& context, const Question& question) {
-  const Call call = read_call(context, question);
+  const Call call = read_call(context.handle(), context.device().id(), context.call_flags(), question);
   const auto rows = read_list<tn_candidate>([&](auto... a) { return tn_why(context.handle(), &call.spec, a...); });
   const std::vector<tn_plugin_entry> plugins = plugin_entries(context.handle());
   if (!context.json) {
-    std::string text;
-    for (const tn_type& t : call.operands) text += " " + spec_text(t);
-    context.line(context.bold(call.op.name) + text + " -> " + result_text(context.handle(), call.spec) + "  on " + context.device().name());
+    const std::string text = call_text(context.handle(), call), op = call.op.name;
+    context.line(context.bold(op) + text.substr(op.size()) + "  on " + context.device().name());
   }
   Printer printer(context, plugins);
   printer.rows(rows, 0);
-  const bool decided = !rows.empty() && rows[0].why == TN_WHY_WON && rows[0].est_ns >= 0;
+  const bool decided = !rows.empty() && is_winner(rows[0]);
   if (decided && std::any_of(rows.begin(), rows.end(), is_costed)) print_parts(context, call, rows[0].kind == TN_ROW_EXPAND, &printer);
   if (decided) return kDone;
   if (rows.empty() && !context.json) {
@@ -203,8 +107,7 @@ int run(Context& context, const Question& question) {
 Run setup(Args& args) {
   auto question = std::make_shared<Question>();
   args.positionals("CALL", &question->words, "OP, then one spec an operand: f32[512,512], i64[3], - for an absent one");
-  args.option("--attr", &question->attrs, "an attribute, key=value; lists with commas: strides=2,2");
-  args.option("--push", &question->push, "scalars that the call pushes; -1: as many as the op wants", -1, 64);
+  declare_options(args, question.get());
   return [question](Context& context) { return run(context, *question); };
 }
 

@@ -90,7 +90,7 @@ void add_machine(Context& context, std::string* out) {
 void write_report(Context& context, const Findings& findings, const std::string& path) {
   std::string text = system_row() + "\n" + variables_row() + "\n";
   for (const Finding& f : findings)
-    text += JsonRow().add("kind", "finding").add("check", f.check).add("state", state_name(f.state)).add("value", f.value).add("why", f.why).add("try", f.advice).text() + "\n";
+    text += JsonRow().add("kind", "finding").add("check", f.check).add("state", state_name(f.state)).add("value", f.value).add("why", f.why).add("try", f.advice).add("reason", reason_name(f.reason)).add("detail", f.detail).text() + "\n";
   try {
     add_machine(context, &text);
   } catch (const Error& error) {  // a runtime that does not start is among the findings already

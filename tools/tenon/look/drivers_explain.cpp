@@ -1,0 +1,401 @@
+// From what was seen and said to what a person reads: one finding each, with its reason and what to type.
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "tools/tenon/common/context.h"
+#include "tools/tenon/look/drivers.h"
+
+namespace tenon::cli {
+namespace {
+
+bool holds(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
+bool starts(const std::string& text, const std::string& word) { return text.rfind(word, 0) == 0; }
+
+struct Interface {
+  const char *name, *title, *loader, *install, *install_loader;  // loader: NULL where the driver itself is opened
+  uint32_t vendor;                                               // 0: of any maker
+  const char* maker;
+  const char *module, *library;  // of the kernel; of its package
+};
+constexpr Interface kInterfaces[] = {
+    {"opencl", "OpenCL", "libOpenCL.so.1", "sudo apt install ocl-icd-libopencl1 pocl-opencl-icd", "sudo apt install ocl-icd-libopencl1", 0, "", "", ""},
+    {"vulkan", "Vulkan", "libvulkan.so.1", "sudo apt install libvulkan1 mesa-vulkan-drivers", "sudo apt install libvulkan1", 0, "", "", ""},
+    {"cuda", "CUDA", nullptr, "sudo apt install libcuda1", "", 0x10de, "NVIDIA", "nvidia", "libcuda.so.1"},
+    {"rocm", "ROCm", nullptr, "sudo apt install libamdhip64-5", "", 0x1002, "AMD", "amdgpu", "libamdhip64.so"}};
+
+std::string joined(const std::vector<std::string>& words, const char* between) {
+  std::string text;
+  for (const std::string& w : words) text += (text.empty() ? "" : between) + w;
+  return text;
+}
+
+// The package that brings a library, on Debian and its kin; "" where only `dpkg -S` knows.
+std::string package_of(const std::string& library) {
+  static constexpr struct { const char *part, *package; } kPackages[] = {
+      {"libOpenCL.so", "ocl-icd-libopencl1"}, {"libvulkan.so", "libvulkan1"}, {"libpocl", "pocl-opencl-icd"}, {"libvulkan_", "mesa-vulkan-drivers"}, {"libcuda.so", "libcuda1"},
+      {"libamdhip64", "libamdhip64-5"}, {"libnvidia-opencl", "nvidia-opencl-icd"}, {"libMesaOpenCL", "mesa-opencl-icd"}, {"libRusticlOpenCL", "mesa-opencl-icd"}, {"libigdrcl", "intel-opencl-icd"},
+      {"libLLVM-14", "libllvm14"}, {"libLLVM-15", "libllvm15"}, {"libclang-cpp.so.14", "libclang-cpp14"}, {"libhwloc", "libhwloc15"}, {"libdrm_amdgpu", "libdrm-amdgpu1"}, {"libdrm.so", "libdrm2"}, {"libxcb", "libxcb1"}, {"libwayland-client", "libwayland-client0"}};
+  for (const auto& p : kPackages)
+    if (holds(library, p.part)) return p.package;
+  return "";
+}
+
+// What brings a driver's library back in order.
+std::string mend(const std::string& library) {
+  const std::string package = package_of(library);
+  return package.empty() ? "dpkg -S " + library : "sudo apt install --reinstall " + package;
+}
+
+std::string hex4(uint32_t number) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%04x", number);
+  return text;
+}
+
+std::string maker_of(uint32_t vendor) { return vendor == 0x10de ? "NVIDIA" : vendor == 0x1002 ? "AMD" : "Intel"; }
+
+std::string title_of(const PciDevice& d) {
+  return "an " + maker_of(d.vendor) + " GPU (" + hex4(d.vendor) + ":" + hex4(d.device) + ") at " + d.address;
+}
+
+// ---- the PCI bus -------------------------------------------------------------------------------------------------------
+Finding explain_hardware(const PciDevice& d) {
+  static constexpr struct { uint32_t vendor; const char *module, *advice; } kModules[] = {
+      {0x10de, "nvidia", "sudo apt install nvidia-driver"}, {0x1002, "amdgpu", "sudo apt install firmware-amd-graphics && sudo modprobe amdgpu"}, {0x8086, "i915", "sudo modprobe i915"}};
+  Finding f{"hardware", State::good, false, title_of(d) + (d.driver.empty() ? "" : ", driver " + d.driver), "", ""};
+  const auto* module = std::find_if(std::begin(kModules), std::end(kModules), [&](const auto& m) { return m.vendor == d.vendor; });
+  f.detail.add("address", d.address).add("id", hex4(d.vendor) + ":" + hex4(d.device)).add("driver", d.driver);
+  if (d.driver.empty()) {
+    f.state = State::warning;
+    f.value += " has no driver";
+    f.reason = Reason::library_missing;
+    f.why = std::string("no driver of the kernel is bound to it; its own is the module ") + module->module;
+    f.detail.add("library", module->module);
+    f.advice = module->advice;
+  } else if (d.driver == "vfio-pci" || d.driver == "pci-stub" || d.driver == "nouveau") {
+    f.state = State::note;
+    f.reason = Reason::no_device;
+    f.why = d.driver == "nouveau" ? "nouveau draws, but does not compute" : d.driver + " keeps it for a virtual machine";
+    f.advice = d.driver == "nouveau" ? module->advice : "echo " + d.address + " | sudo tee /sys/bus/pci/drivers/" + d.driver + "/unbind";
+  }
+  return f;
+}
+
+// ---- device nodes ------------------------------------------------------------------------------------------------------
+bool contains(const std::vector<gid_t>& groups, gid_t g) { return std::find(groups.begin(), groups.end(), g) != groups.end(); }
+
+std::string mode_text(mode_t mode) {
+  char text[8];
+  std::snprintf(text, sizeof text, "%04o", static_cast<unsigned>(mode));
+  return text;
+}
+
+// Whether the owner, group and mode alone would let this person in.
+bool mode_allows(const DeviceNode& node, const Person& person) {
+  if (person.uid == 0) return true;
+  const mode_t shift = node.uid == person.uid ? 6 : contains(person.groups, node.gid) ? 3 : 0;
+  return (node.mode >> shift & 6) == 6;
+}
+
+// The least that opens it: joining its group, logging in again, a rule for one person.
+std::string permission_advice(const DeviceNode& node, const Person& person) {
+  if (mode_allows(node, person)) return "docker run --device=" + node.path + " IMAGE";  // what refuses is the container's list of devices
+  const bool group_may = (node.mode >> 3 & 6) == 6 && node.gid != 0 && node.uid != person.uid;
+  if (!group_may) return "sudo setfacl -m u:" + person.name + ":rw " + node.path;
+  if (contains(person.member_of, node.gid)) return "newgrp " + node.group;
+  const bool named = node.group != std::to_string(node.gid);
+  return (named ? "" : "sudo groupadd -g " + node.group + " gpu && ") + ("sudo usermod -aG " + (named ? node.group : std::string("gpu")) + " " + person.name);
+}
+
+std::string permission_why(const DeviceNode& node, const Person& person) {
+  const std::string facts = "it belongs to " + node.owner + ":" + node.group + " with mode " + mode_text(node.mode);
+  if (mode_allows(node, person)) return facts + ", which allows it; the container does not";
+  if (contains(person.member_of, node.gid) && !contains(person.groups, node.gid)) return facts + "; " + person.name + " is in that group, but logged in before";
+  return facts + ", and " + person.name + " is " + (node.uid == person.uid ? "its owner" : contains(person.groups, node.gid) ? "in that group" : "not in that group");
+}
+
+Finding explain_node(const DeviceNode& node, const Fault& fault, const Person& person) {
+  const auto at = fault.more.find("code");
+  Finding f = refused_node(node, at == fault.more.end() ? "" : at->second, person);
+  if (f.reason != Reason::no_permission) f.why = f.detail.text().find("\"code\":\"\"") == std::string::npos ? at->second + ": " + fault.why : fault.why;
+  return f;
+}
+
+// A driver of the kernel at work, and nothing in /dev to reach it by.
+void explain_missing_nodes(const Survey& seen, Findings* out) {
+  static constexpr struct { const char *driver, *node, *advice; } kWanted[] = {
+      {"nvidia", "/dev/nvidiactl", "sudo nvidia-modprobe -u -c 0"}, {"amdgpu", "/dev/dri/renderD", "docker run --device=/dev/dri --device=/dev/kfd IMAGE"},
+      {"i915", "/dev/dri/renderD", "docker run --device=/dev/dri IMAGE"}, {"xe", "/dev/dri/renderD", "docker run --device=/dev/dri IMAGE"}};
+  for (const PciDevice& d : seen.hardware)
+    for (const auto& w : kWanted) {
+      if (d.driver != w.driver || std::any_of(seen.nodes.begin(), seen.nodes.end(), [&](const DeviceNode& n) { return starts(n.path, w.node); })) continue;
+      const std::string node = std::string(w.node) + (holds(w.node, "render") ? "*" : "");
+      Finding f{"device nodes", State::warning, false, node + " is absent", "the driver " + d.driver + " serves " + d.address + ", but there is no node to reach it by: a container that was not given it, or a helper that did not run", w.advice, Reason::no_device, {}};
+      f.detail.add("path", node);
+      out->push_back(f);
+    }
+}
+
+void explain_nodes(const Survey& seen, const std::vector<DriverAnswer>& said, const Person& person, Findings* out) {
+  std::vector<std::string> open;
+  for (const DeviceNode& node : seen.nodes) {
+    const Fault* refused = nullptr;
+    bool asked = false;
+    for (const DriverAnswer& a : said) {
+      if (a.job.kind != "nodes") continue;
+      asked = true;
+      for (const Fault& f : a.faults) {
+        const auto at = f.more.find("path");
+        if (at != f.more.end() && at->second == node.path) refused = &f;
+      }
+    }
+    if (refused != nullptr) out->push_back(explain_node(node, *refused, person));
+    else if (asked) open.push_back(node.path);
+  }
+  if (!open.empty()) out->push_back({"device nodes", State::good, false, joined(open, ", ") + (open.size() == 1 ? " opens" : " open"), "", ""});
+  explain_missing_nodes(seen, out);
+}
+
+// ---- drivers -----------------------------------------------------------------------------------------------------------
+// "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json" -> "lvp"
+std::string short_name(const DriverJob& job) {
+  const bool file = holds(job.source, "/");
+  std::string name = std::filesystem::path(file ? job.source : job.names.front()).filename().string();
+  name = name.substr(0, name.find('.'));
+  return holds(name, "_icd") ? name.substr(0, name.find("_icd")) : name;
+}
+
+std::string device_text(const Interface& i, const DriverDevice& d) {
+  std::string text = d.name + ", " + i.title + " " + d.version;
+  if (d.memory_bytes != 0) text += ", " + bytes_text(static_cast<double>(d.memory_bytes));
+  return text + (d.software ? ", runs on the processor" : d.type == "gpu" ? "" : ", " + d.type);
+}
+
+JsonRow device_row(const DriverDevice& d) {
+  return JsonRow().add("platform", d.platform).add("name", d.name).add("type", d.type).add("version", d.version).add("driver", d.driver).add("memory_bytes", d.memory_bytes)
+      .add("software", d.software).add("pci", d.pci);
+}
+
+bool is_used(const Interface& i, const Shown& shown) {
+  return std::any_of(shown.used.begin(), shown.used.end(), [&](const std::string& name) { return starts(name, std::string(i.name) + ":"); });
+}
+
+// A driver that works. Tenon says when it has no use for it.
+Finding working(const Interface& i, const DriverAnswer& a, const Shown& shown) {
+  Finding f{std::string(i.name) + (i.loader != nullptr ? " " + short_name(a.job) : ""), State::good, false, "", "", ""};
+  std::vector<std::string> texts;
+  std::vector<JsonRow> rows;
+  for (const DriverDevice& d : a.devices) {
+    texts.push_back(device_text(i, d));
+    rows.push_back(device_row(d));
+  }
+  f.value = joined(texts, "; ");
+  f.detail.add("devices", rows).add("library", a.job.names.front()).add("source", a.job.source);
+  if (is_used(i, shown)) return f;
+  f.state = State::note;
+  f.reason = Reason::not_built;
+  f.why = std::string("the driver works; this build of Tenon has no backend for ") + i.title + " and does not use it";
+  f.advice = "tenon devices";
+  return f;
+}
+
+std::string more_of(const Fault& fault, const char* key) {
+  const auto at = fault.more.find(key);
+  return at == fault.more.end() ? "" : at->second;
+}
+
+std::string fault_title(const Fault& fault) {
+  switch (fault.reason) {
+    case Reason::library_missing: return more_of(fault, "library") + " is missing";
+    case Reason::driver_too_old: return "the driver is too old: it has " + more_of(fault, "have") + ", needed is " + more_of(fault, "need");
+    case Reason::no_device: return "no device";
+    case Reason::no_permission: return more_of(fault, "path") + " may not be read";
+    case Reason::abi_mismatch: return "its parts do not fit together";
+    case Reason::driver_crashed: return "the driver crashes";
+    case Reason::driver_timeout: return "the driver does not answer";
+    default: return "the driver does not start: " + more_of(fault, "code");
+  }
+}
+
+std::string fault_advice(const Interface& i, const DriverJob& job, const Fault& fault, const Survey& seen) {
+  const auto filter = seen.filters.find(i.name);
+  switch (fault.reason) {
+    case Reason::library_missing: {
+      const std::string library = more_of(fault, "library"), package = package_of(library);
+      return package.empty() ? "apt-file search " + std::filesystem::path(library).filename().string() : "sudo apt install " + package;
+    }
+    case Reason::no_device: return filter != seen.filters.end() ? "unset " + filter->second : i.vendor != 0 ? "grep -l 0x" + hex4(i.vendor) + " /sys/bus/pci/devices/*/vendor" : "ls -l /dev/dri";
+    case Reason::no_permission: return "ls -l " + more_of(fault, "path");
+    case Reason::driver_too_old: return i.vendor == 0x10de ? "sudo apt install --only-upgrade nvidia-driver" : package_of(job.names.front()).empty() ? mend(job.names.front()) : "sudo apt install --only-upgrade " + package_of(job.names.front());
+    case Reason::init_failed: return i.vendor != 0 ? std::string("sudo modprobe ") + i.module : mend(job.names.front());
+    default: return mend(job.names.front());
+  }
+}
+
+Finding broken(const Interface& i, const DriverAnswer& a, const Fault& fault, const Survey& seen) {
+  Finding f{std::string(i.name) + (i.loader != nullptr ? " " + short_name(a.job) : ""), State::warning, false, fault_title(fault), fault.why, fault_advice(i, a.job, fault, seen), fault.reason, {}};
+  for (const auto& [key, value] : fault.more) f.detail.add(key, value);
+  if (fault.more.count("library") == 0 && !a.job.names.empty()) f.detail.add("library", a.job.names.front());
+  f.detail.add("source", a.job.source);
+  if (!a.job.source.empty()) f.why += (f.why.empty() ? "" : "; ") + std::string("named by ") + a.job.source;
+  if (a.kept && (fault.reason == Reason::driver_crashed || fault.reason == Reason::driver_timeout)) f.why += "; not started again until it changes, or: tenon doctor --again";
+  return f;
+}
+
+bool only_no_device(const DriverAnswer& a) {
+  return a.devices.empty() && a.faults.size() == 1 && a.faults[0].reason == Reason::no_device;
+}
+
+// Drivers for hardware that this machine lacks are no fault, and one line serves for all of them.
+void explain_idle(const Interface& i, const std::vector<const DriverAnswer*>& idle, const Survey& seen, Findings* out) {
+  if (idle.empty()) return;
+  std::vector<std::string> names, sources;
+  for (const DriverAnswer* a : idle) {
+    names.push_back(short_name(a->job));
+    sources.push_back(a->job.source);
+  }
+  Finding f{i.name, State::note, false, joined(names, ", ") + (names.size() == 1 ? " finds no device" : " find no device"), "", "", Reason::no_device, {}};
+  f.why = names.size() == 1 ? "the driver works; none of its devices is in this machine or may be opened" : "these drivers work; none of their devices is in this machine or may be opened";
+  f.advice = fault_advice(i, idle[0]->job, idle[0]->faults[0], seen);
+  f.detail.add("drivers", names).add("sources", sources);
+  out->push_back(f);
+}
+
+const DriverAnswer* answer_of(const std::vector<DriverAnswer>& said, const std::string& kind, const std::string& name) {
+  for (const DriverAnswer& a : said)
+    if (a.job.kind == kind && (name.empty() || (!a.job.names.empty() && a.job.names[0] == name))) return &a;
+  return nullptr;
+}
+
+void explain_vendor_files(const Interface& i, const Survey& seen, Findings* out) {
+  for (const VendorFile& file : seen.vendor_files) {
+    if (file.interface != i.name || file.fault.empty()) continue;
+    const bool refused = file.error == EACCES || file.error == EPERM;
+    Finding f{std::string(i.name), State::warning, false, file.path + " is of no use", file.fault, refused ? "ls -l " + file.path : "dpkg -S " + file.path, refused ? Reason::no_permission : Reason::init_failed, {}};
+    f.detail.add("path", file.path).add("code", file.error != 0 ? strerrorname_np(file.error) : "malformed");
+    out->push_back(f);
+  }
+}
+
+// Interfaces with a loader and any number of drivers: OpenCL, Vulkan. True when a driver offers a device.
+bool explain_many(const Interface& i, const Survey& seen, const std::vector<DriverAnswer>& said, const Shown& shown, Findings* out) {
+  bool works = false, any = false;
+  const DriverAnswer* loader = answer_of(said, "library", i.loader);
+  const bool no_loader = loader != nullptr && !loader->faults.empty();
+  std::vector<const DriverAnswer*> idle;
+  explain_vendor_files(i, seen, out);
+  for (const DriverAnswer& a : said) {
+    if (a.job.kind != i.name) continue;
+    any = true;
+    if (!a.devices.empty()) {
+      works = true;
+      out->push_back(working(i, a, shown));
+    }
+    if (only_no_device(a)) idle.push_back(&a);
+    else
+      for (const Fault& f : a.faults) out->push_back(broken(i, a, f, seen));
+  }
+  explain_idle(i, idle, seen, out);
+  if (any && no_loader) {
+    Finding f = broken(i, *loader, loader->faults[0], seen);
+    f.check = std::string(i.name) + " loader";
+    out->push_back(f);
+    return false;  // programs find drivers through it
+  }
+  if (any) return works;
+  const std::string places = joined(std::string(i.name) == "opencl" ? seen.opencl_places : seen.vulkan_places, ", ");
+  Finding f{i.name, State::note, false, "no driver is installed", places + (holds(places, ", ") ? " name no driver" : " names no driver"), i.install, Reason::library_missing, {}};
+  if (no_loader) f.why = loader->faults[0].why + "; " + f.why;
+  const auto filter = seen.filters.find(i.name);
+  if (filter != seen.filters.end()) f.advice = "unset " + filter->second;
+  f.detail.add("library", no_loader ? i.loader : std::string("a driver of ") + i.title);
+  out->push_back(f);
+  return false;
+}
+
+// ---- drivers of one maker ----------------------------------------------------------------------------------------------
+bool has_hardware(const Interface& i, const Survey& seen) {
+  return std::any_of(seen.hardware.begin(), seen.hardware.end(), [&](const PciDevice& d) { return d.vendor == i.vendor; });
+}
+
+// The usual state after an upgrade: the old module runs on until the next start of the machine.
+bool explain_versions(const Interface& i, const Survey& seen, Findings* out) {
+  if (i.vendor != 0x10de || seen.nvidia_version.empty() || seen.nvidia_library_version.empty() || seen.nvidia_version == seen.nvidia_library_version) return false;
+  Finding f{i.name, State::warning, false, "the kernel's driver and libcuda.so.1 are of different versions", "the kernel runs " + seen.nvidia_version + ", the library is " + seen.nvidia_library_version, "sudo reboot", Reason::abi_mismatch, {}};
+  f.detail.add("kernel", seen.nvidia_version).add("library_version", seen.nvidia_library_version).add("library", "libcuda.so.1");
+  out->push_back(f);
+  return true;
+}
+
+Finding absent(const Interface& i, const Survey& seen) {
+  if (!has_hardware(i, seen)) {
+    Finding f{i.name, State::note, false, std::string("no ") + i.maker + " device in this machine", std::string(i.library) + " is not installed either", "grep -l 0x" + hex4(i.vendor) + " /sys/bus/pci/devices/*/vendor", Reason::no_device, {}};
+    f.detail.add("library", i.library);
+    return f;
+  }
+  Finding f{i.name, State::warning, false, std::string(i.library) + " is missing", std::string("there is ") + i.maker + " hardware, but no library to reach it by", i.install, Reason::library_missing, {}};
+  f.detail.add("library", i.library);
+  return f;
+}
+
+bool explain_one(const Interface& i, const Survey& seen, const std::vector<DriverAnswer>& said, const Shown& shown, Findings* out) {
+  const DriverAnswer* a = answer_of(said, i.name, "");
+  if (a == nullptr) return false;
+  if (!a->devices.empty()) return out->push_back(working(i, *a, shown)), true;
+  if (explain_versions(i, seen, out) || a->faults.empty()) return false;
+  const Fault& fault = a->faults[0];
+  if (fault.reason == Reason::library_missing && more_of(fault, "needed_by").empty() && !holds(fault.why, "stub")) return out->push_back(absent(i, seen)), false;
+  Finding f = broken(i, *a, fault, seen);
+  if (fault.reason == Reason::no_device) {
+    f.value = std::string("the driver's library is there, but no device");
+    f.state = has_hardware(i, seen) ? State::warning : State::note;
+    if (i.vendor == 0x10de && seen.nvidia_version.empty()) f.why += "; the kernel's driver nvidia is not loaded";
+  }
+  out->push_back(f);
+  return false;
+}
+
+}  // namespace
+
+Finding refused_node(const DeviceNode& node, const std::string& code, const Person& person) {
+  Finding f{"device node", State::warning, false, "", "", ""};
+  f.detail.add("path", node.path).add("owner", node.owner).add("group", node.group).add("mode", mode_text(node.mode)).add("code", code);
+  const std::string log = "sudo dmesg | grep -iE 'drm|amdgpu|i915|nvidia'";
+  if (code == "EACCES" || code == "EPERM") {
+    f.reason = Reason::no_permission;
+    f.value = node.path + " may not be opened";
+    f.why = code + ": " + permission_why(node, person);
+    f.advice = permission_advice(node, person);
+  } else if (code == "ENODEV" || code == "ENXIO" || code == "ENOENT") {
+    f.reason = Reason::no_device;
+    f.value = node.path + " is there, but no device answers";
+    f.advice = log;
+  } else {
+    f.reason = Reason::init_failed;
+    f.value = node.path + " does not open: " + code;
+    f.advice = code == "ENOMEM" ? "free -h" : log;
+  }
+  return f;
+}
+
+void explain_drivers(const Survey& seen, const std::vector<DriverAnswer>& said, const Person& person, const Shown& shown, Findings* out) {
+  for (const PciDevice& d : seen.hardware) out->push_back(explain_hardware(d));
+  explain_nodes(seen, said, person, out);
+  if (said.empty()) return;  // nobody was asked
+  for (const Interface& i : kInterfaces) {
+    const size_t first = out->size();
+    const bool works = i.loader != nullptr ? explain_many(i, seen, said, shown, out) : explain_one(i, seen, said, shown, out);
+    if (works || std::find(shown.required.begin(), shown.required.end(), i.name) == shown.required.end()) continue;
+    for (size_t at = first; at < out->size(); ++at) {
+      Finding& f = (*out)[at];
+      if (f.reason == Reason::none || f.reason == Reason::not_built) continue;  // that driver itself works
+      f.state = State::missing;
+      f.required = true;
+    }
+  }
+}
+
+}  // namespace tenon::cli

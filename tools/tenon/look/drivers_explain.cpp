@@ -306,8 +306,10 @@ bool explain_many(const Interface& i, const Survey& seen, const std::vector<Driv
     return false;  // programs find drivers through it
   }
   if (any) return works;
-  const std::string places = joined(std::string(i.name) == "opencl" ? seen.opencl_places : seen.vulkan_places, ", ");
-  Finding f{i.name, State::note, false, "no driver is installed", places + (holds(places, ", ") ? " name no driver" : " names no driver"), i.install, Reason::library_missing, {}};
+  const std::vector<std::string>& places = std::string(i.name) == "opencl" ? seen.opencl_places : seen.vulkan_places;
+  Finding f{i.name, State::note, false, "no driver is installed", "", i.install, Reason::library_missing, {}};
+  if (!places.empty()) f.why = (places.size() == 1 ? "" : "none of " + std::to_string(places.size()) + " places names a driver, the last of them is ") + places.back() + (places.size() == 1 ? " names no driver" : "");
+  f.detail.add("places", places);
   if (no_loader) f.why = loader->faults[0].why + "; " + f.why;
   const auto filter = seen.filters.find(i.name);
   if (filter != seen.filters.end()) f.advice = "unset " + filter->second;

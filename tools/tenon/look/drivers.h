@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,7 @@ struct Survey {
   std::vector<PciDevice> hardware;                        // displays and accelerators of makers of whom backends are known
   std::string nvidia_version;                             // of the kernel's driver; empty: not loaded
   std::string nvidia_library_version;                     // "535.129.03" of libcuda.so.1's file; empty: unknown
+  std::optional<DeviceNode> pocl_blocked;                 // PoCL cannot make its cache below this folder, and offers no device then
   std::map<std::string, std::string> filters;             // interface -> name of a variable that limits what it shows
   std::string identity;                                   // all that an answer depends on beside the libraries themselves
 };
@@ -95,6 +97,7 @@ struct AskOptions {
   uint32_t timeout_ms = 10000;    // of each stage of each driver
   bool again = false;             // kept answers are not used
   bool bare = false;              // raised rights: children get no variable of the user
+  std::vector<std::string> variables;  // "NAME=value", for children that do not have them yet
 };
 // All at once; blocks no longer than three times the time limit. The answers are in the order of the jobs.
 std::vector<DriverAnswer> ask_drivers(const std::vector<DriverJob>& jobs, const AskOptions& options);

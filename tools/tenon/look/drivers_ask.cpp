@@ -59,6 +59,17 @@ struct SpawnPlan {
   }
 };
 
+std::vector<std::string> variables_of(const AskOptions& options) {
+  std::vector<std::string> all;
+  if (options.bare) all.push_back("PATH=/usr/bin:/bin");
+  for (char** v = environ; !options.bare && *v != nullptr; ++v) all.push_back(*v);
+  for (const std::string& more : options.variables) {
+    const std::string name = more.substr(0, more.find('=') + 1);
+    if (std::none_of(all.begin(), all.end(), [&](const std::string& v) { return v.rfind(name, 0) == 0; })) all.push_back(more);
+  }
+  return all;
+}
+
 // 0 or errno.
 int start(const DriverJob& job, const AskOptions& options, Child* out) {
   int low[2], ends[2];
@@ -73,9 +84,11 @@ int start(const DriverJob& job, const AskOptions& options, Child* out) {
   for (const std::string& name : job.names) arguments.push_back(const_cast<char*>(name.c_str()));
   arguments.push_back(nullptr);
   const SpawnPlan plan(ends[1]);
-  char path[] = "PATH=/usr/bin:/bin";
-  char* const bare[] = {path, nullptr};
-  const int error = posix_spawn(&out->id, options.program.c_str(), &plan.files, &plan.attributes, arguments.data(), options.bare ? bare : environ);
+  std::vector<std::string> variables = variables_of(options);
+  std::vector<char*> environment;
+  for (std::string& v : variables) environment.push_back(v.data());
+  environment.push_back(nullptr);
+  const int error = posix_spawn(&out->id, options.program.c_str(), &plan.files, &plan.attributes, arguments.data(), environment.data());
   close(ends[1]);
   if (error != 0) return close(ends[0]), error;
   out->pipe = ends[0];

@@ -43,10 +43,12 @@ std::string package_of(const std::string& library) {
   return "";
 }
 
-// What brings a driver's library back in order.
-std::string mend(const std::string& library) {
-  const std::string package = package_of(library);
-  return package.empty() ? "dpkg -S " + library : "sudo apt install --reinstall " + package;
+// What brings a driver back in order, or out of the way of every program: a library that no package brought is not mended by one.
+std::string mend(const DriverJob& job) {
+  const std::string library = job.names.front(), package = package_of(library);
+  const bool packaged = !holds(library, "/") || starts(library, "/usr/lib") || starts(library, "/lib");
+  if (packaged && !package.empty()) return "sudo apt install --reinstall " + package;
+  return !packaged && holds(job.source, "/") ? "sudo mv " + job.source + " " + job.source + ".off" : "dpkg -S " + library;
 }
 
 std::string hex4(uint32_t number) {
@@ -202,6 +204,16 @@ Finding working(const Interface& i, const DriverAnswer& a, const Shown& shown) {
   return f;
 }
 
+// A program would not find the devices that this look found, for it brought a folder of its own.
+void explain_pocl_cache(const DriverAnswer& a, const Survey& seen, Findings* out) {
+  if (!seen.pocl_blocked || !holds(a.job.names.front(), "libpocl")) return;
+  const DeviceNode& folder = *seen.pocl_blocked;
+  Finding f{"opencl pocl", State::warning, false, "PoCL shows programs no device", "it keeps compiled kernels below " + folder.path + ", where it may not write: " + folder.owner + ":" + folder.group + ", mode " + mode_text(folder.mode),
+            "export POCL_CACHE_DIR=$(mktemp -d)", Reason::no_permission, {}};
+  f.detail.add("path", folder.path).add("owner", folder.owner).add("group", folder.group).add("mode", mode_text(folder.mode));
+  out->push_back(f);
+}
+
 std::string more_of(const Fault& fault, const char* key) {
   const auto at = fault.more.find(key);
   return at == fault.more.end() ? "" : at->second;
@@ -229,9 +241,9 @@ std::string fault_advice(const Interface& i, const DriverJob& job, const Fault& 
     }
     case Reason::no_device: return filter != seen.filters.end() ? "unset " + filter->second : i.vendor != 0 ? "grep -l 0x" + hex4(i.vendor) + " /sys/bus/pci/devices/*/vendor" : "ls -l /dev/dri";
     case Reason::no_permission: return "ls -l " + more_of(fault, "path");
-    case Reason::driver_too_old: return i.vendor == 0x10de ? "sudo apt install --only-upgrade nvidia-driver" : package_of(job.names.front()).empty() ? mend(job.names.front()) : "sudo apt install --only-upgrade " + package_of(job.names.front());
-    case Reason::init_failed: return i.vendor != 0 ? std::string("sudo modprobe ") + i.module : mend(job.names.front());
-    default: return mend(job.names.front());
+    case Reason::driver_too_old: return i.vendor == 0x10de ? "sudo apt install --only-upgrade nvidia-driver" : package_of(job.names.front()).empty() ? mend(job) : "sudo apt install --only-upgrade " + package_of(job.names.front());
+    case Reason::init_failed: return i.vendor != 0 ? std::string("sudo modprobe ") + i.module : mend(job);
+    default: return mend(job);
   }
 }
 
@@ -258,7 +270,7 @@ void explain_idle(const Interface& i, const std::vector<const DriverAnswer*>& id
     sources.push_back(a->job.source);
   }
   Finding f{i.name, State::note, false, joined(names, ", ") + (names.size() == 1 ? " finds no device" : " find no device"), "", "", Reason::no_device, {}};
-  f.why = names.size() == 1 ? "the driver works; none of its devices is in this machine or may be opened" : "these drivers work; none of their devices is in this machine or may be opened";
+  f.why = names.size() == 1 ? "the driver starts; none of its devices is in this machine, or none that may be opened" : "these drivers start; none of their devices is in this machine, or none that may be opened";
   f.advice = fault_advice(i, idle[0]->job, idle[0]->faults[0], seen);
   f.detail.add("drivers", names).add("sources", sources);
   out->push_back(f);
@@ -293,6 +305,7 @@ bool explain_many(const Interface& i, const Survey& seen, const std::vector<Driv
     if (!a.devices.empty()) {
       works = true;
       out->push_back(working(i, a, shown));
+      explain_pocl_cache(a, seen, out);
     }
     if (only_no_device(a)) idle.push_back(&a);
     else

@@ -186,10 +186,14 @@ std::string name_of(const Place& place, const char* list, unsigned id) {
   return std::to_string(id);
 }
 
+DeviceNode node_at(const Place& place, const std::string& path, const struct stat& info) {
+  return {path, name_of(place, "/etc/passwd", info.st_uid), name_of(place, "/etc/group", info.st_gid), info.st_uid, info.st_gid, info.st_mode & 07777u, info.st_rdev};
+}
+
 void add_node(const Place& place, const std::string& path, Survey* out) {
   struct stat info {};
   if (stat((place.root + path).c_str(), &info) != 0 || S_ISDIR(info.st_mode)) return;
-  out->nodes.push_back({path, name_of(place, "/etc/passwd", info.st_uid), name_of(place, "/etc/group", info.st_gid), info.st_uid, info.st_gid, info.st_mode & 07777u, info.st_rdev});
+  out->nodes.push_back(node_at(place, path, info));
 }
 
 void survey_nodes(const Place& place, Survey* out) {
@@ -199,6 +203,15 @@ void survey_nodes(const Place& place, Survey* out) {
   }
   for (const std::string& name : names_in(place.root + "/dev/dri"))
     if (name.rfind("renderD", 0) == 0) add_node(place, "/dev/dri/" + name, out);
+}
+
+// PoCL keeps kernels that it has compiled; where it cannot, it says CL_DEVICE_NOT_FOUND.
+void survey_pocl_cache(const Place& place, Survey* out) {
+  const std::string own = variable(place, "POCL_CACHE_DIR"), cache = variable(place, "XDG_CACHE_HOME"), home = variable(place, "HOME");
+  fs::path at = !own.empty() ? own : !cache.empty() ? cache + "/pocl/kcache" : !home.empty() ? home + "/.cache/pocl/kcache" : "/tmp/pocl/kcache";
+  struct stat info {};
+  while (stat((place.root + at.string()).c_str(), &info) != 0 && at.has_relative_path()) at = at.parent_path();
+  if (access((place.root + at.string()).c_str(), W_OK | X_OK) != 0) out->pocl_blocked = node_at(place, at.string(), info);
 }
 
 // ---- the PCI bus -------------------------------------------------------------------------------------------------------
@@ -288,6 +301,7 @@ Survey survey(const Place& place) {
   survey_opencl(place, &seen);
   survey_vulkan(place, &seen);
   survey_nodes(place, &seen);
+  survey_pocl_cache(place, &seen);
   survey_hardware(place, &seen);
   survey_filters(place, &seen);
   seen.nvidia_version = version_word(first_line(place.root + "/proc/driver/nvidia/version"));

@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Doctor, EachReason, ::testing::Values(
     Broken{"library_missing", R"({"library":"libhwloc.so.15","needed_by":"libpocl.so.2"})", "libhwloc.so.15 is missing", "sudo apt install libhwloc15"},
     Broken{"library_missing", R"({"library":"libodd.so.3","needed_by":"libpocl.so.2"})", "libodd.so.3 is missing", "apt-file search libodd.so.3"},
     Broken{"driver_too_old", R"({"have":"1.1","need":"1.2"})", "has 1.1, needed is 1.2", "sudo apt install --only-upgrade pocl-opencl-icd"},
-    Broken{"no_permission", R"({"path":"/opt/libpocl.so.2"})", "/opt/libpocl.so.2 may not be read", "ls -l /opt/libpocl.so.2"},
+    Broken{"no_permission", R"({"path":"/opt/libpocl.so.2"})", "/opt/libpocl.so.2 may not be read", "sudo chmod a+rx /opt/libpocl.so.2"},
     Broken{"abi_mismatch", R"({"library":"libpocl.so.2"})", "do not fit", "sudo apt install --reinstall pocl-opencl-icd"},
     Broken{"init_failed", R"({"code":"OpenCL error -6"})", "OpenCL error -6", "sudo apt install --reinstall pocl-opencl-icd"},
     Broken{"driver_crashed", R"({"signal":"SIGSEGV","stage":"start"})", "crashes", "sudo apt install --reinstall pocl-opencl-icd"},
@@ -180,6 +180,14 @@ INSTANTIATE_TEST_SUITE_P(Doctor, EachRefusal, ::testing::Values(
     Refusal{"container", node(0666, 105, "render"), kAnn, "docker run --device=/dev/dri/renderD128 IMAGE"},
     Refusal{"container_of_root", node(0660, 105, "render"), kRoot, "docker run --device=/dev/dri/renderD128 IMAGE"}),
     [](const auto& info) { return info.param.name; });
+
+TEST(Nodes, one_that_does_not_open_in_time_is_not_said_to_open) {
+  Survey seen;
+  seen.nodes = {node(0666, 105, "render"), {"/dev/kfd", "root", "render", 0, 105, 0666, 0}};
+  const auto all = explain({said("nodes", "/dev/dri/renderD128", fault_row("driver_timeout", R"({"limit":"10 s","stage":"open"})")), said("nodes", "/dev/kfd", "")}, seen);
+  EXPECT_EQ(one(all, "device node").reason, Reason::driver_timeout);
+  EXPECT_EQ(one(all, "device nodes").value, "/dev/kfd opens");
+}
 
 TEST(Nodes, only_refusals_are_a_matter_of_permission) {
   const DeviceNode n = node(0660, 105, "render");

@@ -236,6 +236,7 @@ class Says(Scenarios):
         self.doctor(env=self.environment(VK_DRIVER_FILES=files))
         for name, (_, reason) in cases.items():
             self.assertEqual(self.row("vulkan" if name == "none" else f"vulkan {name}")["reason"], reason, name)
+        self.assertEqual(self.row("vulkan wrong")["state"], "note", "made for other programs is no fault")
         self.assertEqual(self.row("vulkan old")["detail"]["have"], "1.0")
         self.assertEqual(self.row("vulkan code")["detail"]["code"], "VK_ERROR_INITIALIZATION_FAILED")
 
@@ -257,6 +258,21 @@ class Says(Scenarios):
         row = next(r for r in self.rows if r["check"] == "opencl")
         self.assertEqual((row["reason"], row["detail"]["code"]), ("init_failed", "EISDIR"))
 
+    @unprivileged
+    def test_files_of_drivers_that_may_not_be_read_are_a_permission(self):
+        (self.home / "v").mkdir()
+        (self.home / "v/closed.icd").write_text("libclosed.so\n")
+        (self.home / "v/closed.icd").chmod(0o640)
+        library = self.fake("VULKAN", "libclosed.so")
+        library.chmod(0o600)
+        self.doctor(wrap=[*NOBODY, "env", "-u", "HOME"], env=self.environment(OCL_ICD_VENDORS=self.home / "v", VK_DRIVER_FILES=self.manifest(library)))
+        for check, path, mode in (("opencl", self.home / "v/closed.icd", "0640"), ("vulkan fake", library, "0600")):
+            row = next(r for r in self.rows if r["check"] == check)
+            self.assertEqual(row["reason"], "no_permission", row)
+            self.assertEqual({k: row["detail"][k] for k in ("path", "owner", "group", "mode", "code")},
+                             {"path": str(path), "owner": "root", "group": "root", "mode": mode, "code": "EACCES"})
+            self.assertRegex(row["try"], f"^sudo chmod a.rx? {path}$")
+
     def test_exit_status_tells_no_backend_from_a_broken_driver_that_is_required(self):  # D03: pytorch/pytorch#30528
         self.fake("CUDA", "libcuda.so.1")
         env = self.environment(LD_LIBRARY_PATH=self.home / "lib")
@@ -266,6 +282,10 @@ class Says(Scenarios):
         self.doctor("--require", "cuda", code=3, env=env)
         self.assertTrue(self.row("cuda")["required"])
         self.assertEqual(self.row("cuda")["state"], "missing")
+
+    def test_a_time_that_is_none_is_a_usage_error(self):
+        for time_limit in ("0", "-1", "nan", "1e9"):
+            self.assertEqual(self.run_doctor("--driver-timeout", time_limit).returncode, 2, time_limit)
 
     def test_a_misspelt_requirement_is_a_usage_error(self):
         done = self.run_doctor("--require", "cuba")

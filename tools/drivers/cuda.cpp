@@ -22,8 +22,8 @@ Version hip_version(int v) { return {static_cast<uint32_t>(v / 10000000), static
 constexpr Make kCuda{"CUDA", "cuInit", "cuDeviceGetCount", "cuDriverGetVersion", "cuDeviceGet", "cuDeviceGetName", "cuDeviceTotalMem_v2", "cuDeviceGetPCIBusId", cuda_version, kNeedCuda};
 constexpr Make kRocm{"ROCm", "hipInit", "hipGetDeviceCount", "hipDriverGetVersion", "hipDeviceGet", "hipDeviceGetName", "hipDeviceTotalMem", "hipDeviceGetPCIBusId", hip_version, kNeedRocm};
 
-// The numbers are the same in both. Others are init_failed.
-constexpr int kStub = 34, kOldDriver = 35, kNoDevice = 100, kDriverMismatch = 803;
+// The numbers are the same in both. Others are init_failed. hipInit says invalid device where there is none.
+constexpr int kStub = 34, kOldDriver = 35, kNoDevice = 100, kInvalidDevice = 101, kDriverMismatch = 803;
 
 std::string code_text(const Make& make, void* library, int code) {
   const std::string number = std::string(make.platform) + " error " + std::to_string(code);
@@ -39,7 +39,7 @@ std::string code_text(const Make& make, void* library, int code) {
 void say_code(const Make& make, void* library, const std::string& library_name, const char* function, int code) {
   const std::string words = code_text(make, library, code), why = std::string(function) + " gave " + words;
   const JsonRow more = JsonRow().add("code", words);
-  if (code == kNoDevice) return fault("no_device", why, more);
+  if (code == kNoDevice || code == kInvalidDevice) return fault("no_device", why, more);
   if (code == kStub) return fault("library_missing", library_name + " is a stub to build with, not a driver", JsonRow().add("library", library_name));
   if (code == kOldDriver) return fault("driver_too_old", why, JsonRow().add("have", "unknown").add("need", text(make.need)));
   if (code == kDriverMismatch) return fault("abi_mismatch", why + ": the library and the kernel's driver are of different versions", more);

@@ -1,6 +1,11 @@
 #include "tools/drivers/library.h"
 
 #include <dlfcn.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/stat.h>
+
+#include <cstdio>
 
 #include "tools/drivers/say.h"
 
@@ -21,6 +26,19 @@ bool is_mismatch(const std::string& message) {
 // The library itself is not there, as opposed to one that it needs.
 bool is_absent(const std::string& name, const std::string& message) { return message == name + ": " + kAbsent; }
 
+// The path, and whose the file is where that can be seen.
+JsonRow owner_of(const std::string& path) {
+  JsonRow row;
+  row.add("path", path).add("code", "EACCES");
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return row;
+  const passwd* owner = getpwuid(info.st_uid);
+  const group* group = getgrgid(info.st_gid);
+  char mode[16];
+  std::snprintf(mode, sizeof mode, "%04o", static_cast<unsigned>(info.st_mode & 07777u));
+  return row.add("owner", owner != nullptr ? owner->pw_name : std::to_string(info.st_uid)).add("group", group != nullptr ? group->gr_name : std::to_string(info.st_gid)).add("mode", mode);
+}
+
 }  // namespace
 
 void say_link_fault(const std::string& asked, const std::string& message) {
@@ -32,7 +50,7 @@ void say_link_fault(const std::string& asked, const std::string& message) {
     if (about != asked) more.add("needed_by", asked);
     return fault("library_missing", about == asked ? about + " is not installed" : asked + " needs " + about + ", which is not installed", more);
   }
-  if (holds(message, ": Permission denied")) return fault("no_permission", message, JsonRow().add("path", about));
+  if (holds(message, ": Permission denied")) return fault("no_permission", message, owner_of(about));
   if (is_mismatch(message)) return fault("abi_mismatch", message, JsonRow().add("library", about));
   fault("init_failed", message, JsonRow().add("code", "dlopen"));
 }

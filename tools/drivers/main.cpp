@@ -31,6 +31,7 @@ void try_library(const Names& names) {
 }
 
 void try_nodes(const Names& paths) {
+  stage("open");
   for (const std::string& path : paths) {
     const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     const int error = errno;

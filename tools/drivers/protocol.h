@@ -21,7 +21,7 @@ namespace tenon::drivers {
 
 inline constexpr int kPipe = 3;
 inline constexpr size_t kAnswerLimit = 1 << 20;  // bytes of one answer that are kept
-inline constexpr const char* kStages[] = {"load", "start", "devices", "end"};
+inline constexpr const char* kStages[] = {"load", "start", "devices", "open", "end"};
 
 // The oldest version of each interface that a backend of Tenon can be written for.
 struct Version {

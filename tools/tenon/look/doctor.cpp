@@ -72,15 +72,17 @@ Findings examine(Context& context, const DriverOptions& options) {
   return findings;
 }
 
-// A slip must not turn into a driver that nobody misses.
-void check_names(const std::vector<std::string>& required) {
-  for (const std::string& name : required)
+// A slip must not turn into a driver that nobody misses, nor into one that nobody waits for.
+void check_options(const DriverOptions& options) {
+  if (!(options.timeout_s > 0 && options.timeout_s <= 3600))
+    throw Failure(kUsage, "TN-CLI-002", "no driver can answer in that time", "tenon doctor --driver-timeout", "it is a number of seconds above 0 and at most 3600", "tenon doctor --driver-timeout 10");
+  for (const std::string& name : options.required)
     if (name != "opencl" && name != "vulkan" && name != "cuda" && name != "rocm")
       throw Failure(kUsage, "TN-CLI-002", "no driver is called \"" + name + "\"", "tenon doctor --require", "opencl, vulkan, cuda and rocm are known", "tenon doctor --require opencl");
 }
 
 int run(Context& context, const DriverOptions& options, const std::string& report) {
-  check_names(options.required);
+  check_options(options);
   const Findings findings = examine(context, options);
   if (!report.empty()) write_report(context, findings, report);
   const auto count = [&](State s) { return std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.state == s; }); };

@@ -27,20 +27,22 @@ struct Place {
   static Place here();  // "/" and this process's variables; none of them where it runs with raised rights
 };
 
-// A file that names a driver: FILE.icd of OpenCL, a JSON manifest of Vulkan.
-struct VendorFile {
-  std::string interface;       // "opencl", "vulkan"
-  std::string path, library;   // library: as a program would open it; empty when the file is of no use
-  std::string fault;           // why not
-  int error = 0;               // errno when the file itself could not be read
-};
-
+// A node of /dev, or a file: who may open it.
 struct DeviceNode {
   std::string path, owner, group;  // names, or numbers where no name is known
   uid_t uid = 0;
   gid_t gid = 0;
   mode_t mode = 0;
   dev_t number = 0;
+};
+
+// A file that names a driver: FILE.icd of OpenCL, a JSON manifest of Vulkan.
+struct VendorFile {
+  std::string interface;       // "opencl", "vulkan"
+  std::string path, library;   // library: as a program would open it; empty when the file is of no use
+  std::string fault;           // why not
+  int error = 0;               // errno when the file itself could not be read
+  std::optional<DeviceNode> refused;  // whose it is, where that was the cause
 };
 
 struct PciDevice {
@@ -121,6 +123,10 @@ struct Shown {
   std::vector<std::string> required;  // interfaces whose driver must work: "opencl"
 };
 void explain_drivers(const Survey& seen, const std::vector<DriverAnswer>& said, const Person& person, const Shown& shown, Findings* out);
+
+// Parts of it.
+void explain_hardware(const Survey& seen, Findings* out);
+void explain_nodes(const Survey& seen, const std::vector<DriverAnswer>& said, const Person& person, Findings* out);
 
 // Why this person may not open that node, and what to type.
 Finding refused_node(const DeviceNode& node, const std::string& code, const Person& person);

@@ -1,18 +1,16 @@
 // From what was seen and said to what a person reads: one finding each, with its reason and what to type.
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
 #include "tools/tenon/common/context.h"
 #include "tools/tenon/look/drivers.h"
+#include "tools/tenon/look/drivers_words.h"
 
 namespace tenon::cli {
 namespace {
 
-bool holds(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
-bool starts(const std::string& text, const std::string& word) { return text.rfind(word, 0) == 0; }
 
 struct Interface {
   const char *name, *title, *loader, *install, *install_loader;  // loader: NULL where the driver itself is opened
@@ -25,12 +23,6 @@ constexpr Interface kInterfaces[] = {
     {"vulkan", "Vulkan", "libvulkan.so.1", "sudo apt install libvulkan1 mesa-vulkan-drivers", "sudo apt install libvulkan1", 0, "", "", ""},
     {"cuda", "CUDA", nullptr, "sudo apt install libcuda1", "", 0x10de, "NVIDIA", "nvidia", "libcuda.so.1"},
     {"rocm", "ROCm", nullptr, "sudo apt install libamdhip64-5", "", 0x1002, "AMD", "amdgpu", "libamdhip64.so"}};
-
-std::string joined(const std::vector<std::string>& words, const char* between) {
-  std::string text;
-  for (const std::string& w : words) text += (text.empty() ? "" : between) + w;
-  return text;
-}
 
 // The package that brings a library, on Debian and its kin; "" where only `dpkg -S` knows.
 std::string package_of(const std::string& library) {
@@ -49,116 +41,6 @@ std::string mend(const DriverJob& job) {
   const bool packaged = !holds(library, "/") || starts(library, "/usr/lib") || starts(library, "/lib");
   if (packaged && !package.empty()) return "sudo apt install --reinstall " + package;
   return !packaged && holds(job.source, "/") ? "sudo mv " + job.source + " " + job.source + ".off" : "dpkg -S " + library;
-}
-
-std::string hex4(uint32_t number) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%04x", number);
-  return text;
-}
-
-std::string maker_of(uint32_t vendor) { return vendor == 0x10de ? "NVIDIA" : vendor == 0x1002 ? "AMD" : "Intel"; }
-
-std::string title_of(const PciDevice& d) {
-  return "an " + maker_of(d.vendor) + " GPU (" + hex4(d.vendor) + ":" + hex4(d.device) + ") at " + d.address;
-}
-
-// ---- the PCI bus -------------------------------------------------------------------------------------------------------
-Finding explain_hardware(const PciDevice& d) {
-  static constexpr struct { uint32_t vendor; const char *module, *advice; } kModules[] = {
-      {0x10de, "nvidia", "sudo apt install nvidia-driver"}, {0x1002, "amdgpu", "sudo apt install firmware-amd-graphics && sudo modprobe amdgpu"}, {0x8086, "i915", "sudo modprobe i915"}};
-  Finding f{"hardware", State::good, false, title_of(d) + (d.driver.empty() ? "" : ", driver " + d.driver), "", ""};
-  const auto* module = std::find_if(std::begin(kModules), std::end(kModules), [&](const auto& m) { return m.vendor == d.vendor; });
-  f.detail.add("address", d.address).add("id", hex4(d.vendor) + ":" + hex4(d.device)).add("driver", d.driver);
-  if (d.driver.empty()) {
-    f.state = State::warning;
-    f.value += " has no driver";
-    f.reason = Reason::library_missing;
-    f.why = std::string("no driver of the kernel is bound to it; its own is the module ") + module->module;
-    f.detail.add("library", module->module);
-    f.advice = module->advice;
-  } else if (d.driver == "vfio-pci" || d.driver == "pci-stub" || d.driver == "nouveau") {
-    f.state = State::note;
-    f.reason = Reason::no_device;
-    f.why = d.driver == "nouveau" ? "nouveau draws, but does not compute" : d.driver + " keeps it for a virtual machine";
-    f.advice = d.driver == "nouveau" ? module->advice : "echo " + d.address + " | sudo tee /sys/bus/pci/drivers/" + d.driver + "/unbind";
-  }
-  return f;
-}
-
-// ---- device nodes ------------------------------------------------------------------------------------------------------
-bool contains(const std::vector<gid_t>& groups, gid_t g) { return std::find(groups.begin(), groups.end(), g) != groups.end(); }
-
-std::string mode_text(mode_t mode) {
-  char text[8];
-  std::snprintf(text, sizeof text, "%04o", static_cast<unsigned>(mode));
-  return text;
-}
-
-// Whether the owner, group and mode alone would let this person in.
-bool mode_allows(const DeviceNode& node, const Person& person) {
-  if (person.uid == 0) return true;
-  const mode_t shift = node.uid == person.uid ? 6 : contains(person.groups, node.gid) ? 3 : 0;
-  return (node.mode >> shift & 6) == 6;
-}
-
-// The least that opens it: joining its group, logging in again, a rule for one person.
-std::string permission_advice(const DeviceNode& node, const Person& person) {
-  if (mode_allows(node, person)) return "docker run --device=" + node.path + " IMAGE";  // what refuses is the container's list of devices
-  const bool group_may = (node.mode >> 3 & 6) == 6 && node.gid != 0 && node.uid != person.uid;
-  if (!group_may) return "sudo setfacl -m u:" + person.name + ":rw " + node.path;
-  if (contains(person.member_of, node.gid)) return "newgrp " + node.group;
-  const bool named = node.group != std::to_string(node.gid);
-  return (named ? "" : "sudo groupadd -g " + node.group + " gpu && ") + ("sudo usermod -aG " + (named ? node.group : std::string("gpu")) + " " + person.name);
-}
-
-std::string permission_why(const DeviceNode& node, const Person& person) {
-  const std::string facts = "it belongs to " + node.owner + ":" + node.group + " with mode " + mode_text(node.mode);
-  if (mode_allows(node, person)) return facts + ", which allows it; the container does not";
-  if (contains(person.member_of, node.gid) && !contains(person.groups, node.gid)) return facts + "; " + person.name + " is in that group, but logged in before";
-  return facts + ", and " + person.name + " is " + (node.uid == person.uid ? "its owner" : contains(person.groups, node.gid) ? "in that group" : "not in that group");
-}
-
-Finding explain_node(const DeviceNode& node, const Fault& fault, const Person& person) {
-  const auto at = fault.more.find("code");
-  Finding f = refused_node(node, at == fault.more.end() ? "" : at->second, person);
-  if (f.reason != Reason::no_permission) f.why = f.detail.text().find("\"code\":\"\"") == std::string::npos ? at->second + ": " + fault.why : fault.why;
-  return f;
-}
-
-// A driver of the kernel at work, and nothing in /dev to reach it by.
-void explain_missing_nodes(const Survey& seen, Findings* out) {
-  static constexpr struct { const char *driver, *node, *advice; } kWanted[] = {
-      {"nvidia", "/dev/nvidiactl", "sudo nvidia-modprobe -u -c 0"}, {"amdgpu", "/dev/dri/renderD", "docker run --device=/dev/dri --device=/dev/kfd IMAGE"},
-      {"i915", "/dev/dri/renderD", "docker run --device=/dev/dri IMAGE"}, {"xe", "/dev/dri/renderD", "docker run --device=/dev/dri IMAGE"}};
-  for (const PciDevice& d : seen.hardware)
-    for (const auto& w : kWanted) {
-      if (d.driver != w.driver || std::any_of(seen.nodes.begin(), seen.nodes.end(), [&](const DeviceNode& n) { return starts(n.path, w.node); })) continue;
-      const std::string node = std::string(w.node) + (holds(w.node, "render") ? "*" : "");
-      Finding f{"device nodes", State::warning, false, node + " is absent", "the driver " + d.driver + " serves " + d.address + ", but there is no node to reach it by: a container that was not given it, or a helper that did not run", w.advice, Reason::no_device, {}};
-      f.detail.add("path", node);
-      out->push_back(f);
-    }
-}
-
-void explain_nodes(const Survey& seen, const std::vector<DriverAnswer>& said, const Person& person, Findings* out) {
-  std::vector<std::string> open;
-  for (const DeviceNode& node : seen.nodes) {
-    const Fault* refused = nullptr;
-    bool asked = false;
-    for (const DriverAnswer& a : said) {
-      if (a.job.kind != "nodes") continue;
-      asked = true;
-      for (const Fault& f : a.faults) {
-        const auto at = f.more.find("path");
-        if (at != f.more.end() && at->second == node.path) refused = &f;
-      }
-    }
-    if (refused != nullptr) out->push_back(explain_node(node, *refused, person));
-    else if (asked) open.push_back(node.path);
-  }
-  if (!open.empty()) out->push_back({"device nodes", State::good, false, joined(open, ", ") + (open.size() == 1 ? " opens" : " open"), "", ""});
-  explain_missing_nodes(seen, out);
 }
 
 // ---- drivers -----------------------------------------------------------------------------------------------------------
@@ -204,19 +86,26 @@ Finding working(const Interface& i, const DriverAnswer& a, const Shown& shown) {
   return f;
 }
 
+void add_owner(const DeviceNode& node, Finding* f) { f->detail.add("owner", node.owner).add("group", node.group).add("mode", mode_text(node.mode)); }
+
 // A program would not find the devices that this look found, for it brought a folder of its own.
 void explain_pocl_cache(const DriverAnswer& a, const Survey& seen, Findings* out) {
   if (!seen.pocl_blocked || !holds(a.job.names.front(), "libpocl")) return;
   const DeviceNode& folder = *seen.pocl_blocked;
   Finding f{"opencl pocl", State::warning, false, "PoCL shows programs no device", "it keeps compiled kernels below " + folder.path + ", where it may not write: " + folder.owner + ":" + folder.group + ", mode " + mode_text(folder.mode),
             "export POCL_CACHE_DIR=$(mktemp -d)", Reason::no_permission, {}};
-  f.detail.add("path", folder.path).add("owner", folder.owner).add("group", folder.group).add("mode", mode_text(folder.mode));
+  f.detail.add("path", folder.path);
+  add_owner(folder, &f);
   out->push_back(f);
 }
 
 std::string more_of(const Fault& fault, const char* key) {
   const auto at = fault.more.find(key);
   return at == fault.more.end() ? "" : at->second;
+}
+
+bool has_hardware(const Interface& i, const Survey& seen) {
+  return std::any_of(seen.hardware.begin(), seen.hardware.end(), [&](const PciDevice& d) { return d.vendor == i.vendor; });
 }
 
 std::string fault_title(const Fault& fault) {
@@ -239,8 +128,11 @@ std::string fault_advice(const Interface& i, const DriverJob& job, const Fault& 
       const std::string library = more_of(fault, "library"), package = package_of(library);
       return package.empty() ? "apt-file search " + std::filesystem::path(library).filename().string() : "sudo apt install " + package;
     }
-    case Reason::no_device: return filter != seen.filters.end() ? "unset " + filter->second : i.vendor != 0 ? "grep -l 0x" + hex4(i.vendor) + " /sys/bus/pci/devices/*/vendor" : "ls -l /dev/dri";
-    case Reason::no_permission: return "ls -l " + more_of(fault, "path");
+    case Reason::no_device:
+      if (filter != seen.filters.end()) return "unset " + filter->second;
+      if (i.vendor != 0 && has_hardware(i, seen)) return std::string("sudo modprobe ") + i.module;
+      return i.vendor != 0 ? "grep -l 0x" + hex4(i.vendor) + " /sys/bus/pci/devices/*/vendor" : "ls -l /dev/dri";
+    case Reason::no_permission: return "sudo chmod a+rx " + more_of(fault, "path");
     case Reason::driver_too_old: return i.vendor == 0x10de ? "sudo apt install --only-upgrade nvidia-driver" : package_of(job.names.front()).empty() ? mend(job) : "sudo apt install --only-upgrade " + package_of(job.names.front());
     case Reason::init_failed: return i.vendor != 0 ? std::string("sudo modprobe ") + i.module : mend(job);
     default: return mend(job);
@@ -253,6 +145,11 @@ Finding broken(const Interface& i, const DriverAnswer& a, const Fault& fault, co
   if (fault.more.count("library") == 0 && !a.job.names.empty()) f.detail.add("library", a.job.names.front());
   f.detail.add("source", a.job.source);
   if (!a.job.source.empty()) f.why += (f.why.empty() ? "" : "; ") + std::string("named by ") + a.job.source;
+  if (holds(fault.why, "wrong ELF class")) {  // a partner for programs of the other width, as games bring along
+    f.state = State::note;
+    f.value = "is for programs of another width";
+    f.advice = "readelf -h " + a.job.names.front();
+  }
   if (a.kept && (fault.reason == Reason::driver_crashed || fault.reason == Reason::driver_timeout)) f.why += "; not started again until it changes, or: tenon doctor --again";
   return f;
 }
@@ -286,8 +183,9 @@ void explain_vendor_files(const Interface& i, const Survey& seen, Findings* out)
   for (const VendorFile& file : seen.vendor_files) {
     if (file.interface != i.name || file.fault.empty()) continue;
     const bool refused = file.error == EACCES || file.error == EPERM;
-    Finding f{std::string(i.name), State::warning, false, file.path + " is of no use", file.fault, refused ? "ls -l " + file.path : "dpkg -S " + file.path, refused ? Reason::no_permission : Reason::init_failed, {}};
+    Finding f{std::string(i.name), State::warning, false, file.path + " is of no use", file.fault, refused ? "sudo chmod a+r " + file.path : "dpkg -S " + file.path, refused ? Reason::no_permission : Reason::init_failed, {}};
     f.detail.add("path", file.path).add("code", file.error != 0 ? strerrorname_np(file.error) : "malformed");
+    if (file.refused) add_owner(*file.refused, &f);
     out->push_back(f);
   }
 }
@@ -332,10 +230,6 @@ bool explain_many(const Interface& i, const Survey& seen, const std::vector<Driv
 }
 
 // ---- drivers of one maker ----------------------------------------------------------------------------------------------
-bool has_hardware(const Interface& i, const Survey& seen) {
-  return std::any_of(seen.hardware.begin(), seen.hardware.end(), [&](const PciDevice& d) { return d.vendor == i.vendor; });
-}
-
 // The usual state after an upgrade: the old module runs on until the next start of the machine.
 bool explain_versions(const Interface& i, const Survey& seen, Findings* out) {
   if (i.vendor != 0x10de || seen.nvidia_version.empty() || seen.nvidia_library_version.empty() || seen.nvidia_version == seen.nvidia_library_version) return false;
@@ -364,6 +258,7 @@ bool explain_one(const Interface& i, const Survey& seen, const std::vector<Drive
   const Fault& fault = a->faults[0];
   if (fault.reason == Reason::library_missing && more_of(fault, "needed_by").empty() && !holds(fault.why, "stub")) return out->push_back(absent(i, seen)), false;
   Finding f = broken(i, *a, fault, seen);
+  if (fault.reason == Reason::library_missing && !has_hardware(i, seen)) f.state = State::note;
   if (fault.reason == Reason::no_device) {
     f.value = std::string("the driver's library is there, but no device");
     f.state = has_hardware(i, seen) ? State::warning : State::note;
@@ -375,29 +270,8 @@ bool explain_one(const Interface& i, const Survey& seen, const std::vector<Drive
 
 }  // namespace
 
-Finding refused_node(const DeviceNode& node, const std::string& code, const Person& person) {
-  Finding f{"device node", State::warning, false, "", "", ""};
-  f.detail.add("path", node.path).add("owner", node.owner).add("group", node.group).add("mode", mode_text(node.mode)).add("code", code);
-  const std::string log = "sudo dmesg | grep -iE 'drm|amdgpu|i915|nvidia'";
-  if (code == "EACCES" || code == "EPERM") {
-    f.reason = Reason::no_permission;
-    f.value = node.path + " may not be opened";
-    f.why = code + ": " + permission_why(node, person);
-    f.advice = permission_advice(node, person);
-  } else if (code == "ENODEV" || code == "ENXIO" || code == "ENOENT") {
-    f.reason = Reason::no_device;
-    f.value = node.path + " is there, but no device answers";
-    f.advice = log;
-  } else {
-    f.reason = Reason::init_failed;
-    f.value = node.path + " does not open: " + code;
-    f.advice = code == "ENOMEM" ? "free -h" : log;
-  }
-  return f;
-}
-
 void explain_drivers(const Survey& seen, const std::vector<DriverAnswer>& said, const Person& person, const Shown& shown, Findings* out) {
-  for (const PciDevice& d : seen.hardware) out->push_back(explain_hardware(d));
+  explain_hardware(seen, out);
   explain_nodes(seen, said, person, out);
   if (said.empty()) return;  // nobody was asked
   for (const Interface& i : kInterfaces) {

@@ -71,7 +71,7 @@ bool is_own(const std::string& folder) {
 
 // What may be another thing at the next look, and costs little to ask again: a library that does not load, nodes, codes.
 bool worth_keeping(const DriverAnswer& answer) {
-  if (answer.job.kind == "nodes") return false;
+  if (answer.job.kind == "nodes") return answer.faults.empty();
   for (const Fault& f : answer.faults)
     if (f.reason != Reason::no_device && f.reason != Reason::driver_too_old && f.reason != Reason::driver_crashed && f.reason != Reason::driver_timeout) return false;
   return true;

@@ -75,10 +75,35 @@ std::string read_text(const std::string& path, int* error) {
 
 bool ends_with(const std::string& text, const std::string& end) { return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0; }
 
+// ---- owners ------------------------------------------------------------------------------------------------------------
+// A name from the root's own lists; the number where there is none.
+std::string name_of(const Place& place, const char* list, unsigned id) {
+  std::ifstream in(place.root + list);
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream fields(line);
+    std::string name, password, number;
+    if (std::getline(fields, name, ':') && std::getline(fields, password, ':') && std::getline(fields, number, ':') && number == std::to_string(id)) return name;
+  }
+  if (place.root.empty() && std::strcmp(list, "/etc/group") == 0)
+    if (const group* g = getgrgid(id)) return g->gr_name;
+  return std::to_string(id);
+}
+
+DeviceNode node_at(const Place& place, const std::string& path, const struct stat& info) {
+  return {path, name_of(place, "/etc/passwd", info.st_uid), name_of(place, "/etc/group", info.st_gid), info.st_uid, info.st_gid, info.st_mode & 07777u, info.st_rdev};
+}
+
+// Whose the file is that may not be read.
+void add_owner(const Place& place, VendorFile* file) {
+  struct stat info {};
+  if ((file->error == EACCES || file->error == EPERM) && stat((place.root + file->path).c_str(), &info) == 0) file->refused = node_at(place, file->path, info);
+}
+
 // ---- OpenCL: files *.icd whose first line is a library -----------------------------------------------------------------
-VendorFile read_icd(const std::string& path, const std::string& shown) {
-  VendorFile file{"opencl", shown, "", "", 0};
-  const std::string text = read_text(path, &file.error);
+VendorFile read_icd(const Place& place, const std::string& path) {
+  VendorFile file{"opencl", path, "", "", 0, {}};
+  const std::string text = read_text(place.root + path, &file.error);
+  add_owner(place, &file);
   file.library = trimmed(text.substr(0, text.find('\n')));
   if (file.error != 0) file.fault = std::string("it cannot be read: ") + std::strerror(file.error);
   else if (file.library.empty()) file.fault = "it names no library";
@@ -92,13 +117,13 @@ void survey_opencl(const Place& place, Survey* out) {
   std::error_code ignored;
   if (fs::is_directory(place.root + at, ignored)) {
     for (const std::string& name : names_in(place.root + at))
-      if (ends_with(name, ".icd")) out->vendor_files.push_back(read_icd(place.root + at + "/" + name, at + "/" + name));
+      if (ends_with(name, ".icd")) out->vendor_files.push_back(read_icd(place, at + "/" + name));
   } else if (ends_with(at, ".icd")) {
-    out->vendor_files.push_back(read_icd(place.root + at, at));
+    out->vendor_files.push_back(read_icd(place, at));
   } else if (at.find(".so") != std::string::npos) {  // a loader of Debian takes a library here too
-    out->vendor_files.push_back({"opencl", "OCL_ICD_VENDORS", at, "", 0});
+    out->vendor_files.push_back({"opencl", "OCL_ICD_VENDORS", at, "", 0, {}});
   }
-  for (const std::string& library : split(variable(place, "OCL_ICD_FILENAMES"))) out->vendor_files.push_back({"opencl", "OCL_ICD_FILENAMES", library, "", 0});
+  for (const std::string& library : split(variable(place, "OCL_ICD_FILENAMES"))) out->vendor_files.push_back({"opencl", "OCL_ICD_FILENAMES", library, "", 0, {}});
 }
 
 // ---- Vulkan: JSON manifests --------------------------------------------------------------------------------------------
@@ -108,14 +133,15 @@ std::string library_of(const std::string& manifest, const std::string& library) 
   return (fs::path(manifest).parent_path() / library).lexically_normal().string();
 }
 
-VendorFile read_manifest(const std::string& path, const std::string& shown) {
-  VendorFile file{"vulkan", shown, "", "", 0};
-  const std::string text = read_text(path, &file.error);
+VendorFile read_manifest(const Place& place, const std::string& path) {
+  VendorFile file{"vulkan", path, "", "", 0, {}};
+  const std::string text = read_text(place.root + path, &file.error);
+  add_owner(place, &file);
   if (file.error != 0) return file.fault = std::string("it cannot be read: ") + std::strerror(file.error), file;
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("ICD") || !json["ICD"].is_object()) return file.fault = "it is no manifest of a Vulkan driver", file;
   const auto& icd = json["ICD"];
-  if (icd.contains("library_path") && icd["library_path"].is_string()) file.library = library_of(shown, icd["library_path"].get<std::string>());
+  if (icd.contains("library_path") && icd["library_path"].is_string()) file.library = library_of(path, icd["library_path"].get<std::string>());
   if (file.library.empty()) file.fault = "it names no library_path";
   return file;
 }
@@ -158,7 +184,7 @@ void survey_vulkan(const Place& place, Survey* out) {
   const auto take = [&](const std::string& file) {
     const std::string name = fs::path(file).filename().string();
     if ((!select.empty() && !any_matches(select, name)) || any_matches(disable, name)) return;
-    out->vendor_files.push_back(read_manifest(place.root + file, file));
+    out->vendor_files.push_back(read_manifest(place, file));
   };
   for (const std::string& at : places) {
     out->vulkan_places.push_back(at);
@@ -173,23 +199,6 @@ void survey_vulkan(const Place& place, Survey* out) {
 }
 
 // ---- device nodes ------------------------------------------------------------------------------------------------------
-// A name from the root's own lists; the number where there is none.
-std::string name_of(const Place& place, const char* list, unsigned id) {
-  std::ifstream in(place.root + list);
-  for (std::string line; std::getline(in, line);) {
-    std::istringstream fields(line);
-    std::string name, password, number;
-    if (std::getline(fields, name, ':') && std::getline(fields, password, ':') && std::getline(fields, number, ':') && number == std::to_string(id)) return name;
-  }
-  if (place.root.empty() && std::strcmp(list, "/etc/group") == 0)
-    if (const group* g = getgrgid(id)) return g->gr_name;
-  return std::to_string(id);
-}
-
-DeviceNode node_at(const Place& place, const std::string& path, const struct stat& info) {
-  return {path, name_of(place, "/etc/passwd", info.st_uid), name_of(place, "/etc/group", info.st_gid), info.st_uid, info.st_gid, info.st_mode & 07777u, info.st_rdev};
-}
-
 void add_node(const Place& place, const std::string& path, Survey* out) {
   struct stat info {};
   if (stat((place.root + path).c_str(), &info) != 0 || S_ISDIR(info.st_mode)) return;
@@ -332,9 +341,7 @@ std::vector<DriverJob> jobs_of(const Survey& seen) {
     if (!file.library.empty() && taken.insert(file.interface + file.library).second) jobs.push_back({file.interface, {file.library}, file.path});
   jobs.push_back({"cuda", {"libcuda.so.1"}, ""});
   jobs.push_back({"rocm", {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"}, ""});
-  DriverJob nodes{"nodes", {}, ""};
-  for (const DeviceNode& n : seen.nodes) nodes.names.push_back(n.path);
-  if (!nodes.names.empty()) jobs.push_back(nodes);
+  for (const DeviceNode& n : seen.nodes) jobs.push_back({"nodes", {n.path}, ""});
   return jobs;
 }
 

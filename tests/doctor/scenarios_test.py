@@ -84,7 +84,7 @@ class Scenarios(Doctor):
     def scene_crash_and_hang(self):
         crash = self.manifest(self.fake("VULKAN", "libvulkan_crash.so", "-DAT_INSTANCE=crash()"), "crash_icd.json")
         hang = self.manifest(self.fake("VULKAN", "libvulkan_hang.so", "-DAT_INSTANCE=hang()"), "hang_icd.json")
-        return self.doctor("--driver-timeout", "0.5", env=self.environment(VK_DRIVER_FILES=f"{crash}:{hang}"))
+        return self.doctor("--driver-timeout", "2", env=self.environment(VK_DRIVER_FILES=f"{crash}:{hang}"))
 
     def scene_missing_dependency(self):
         other = self.home / "lib/libcompiler.so.7"
@@ -210,7 +210,7 @@ class Says(Scenarios):
         self.scene("crash_and_hang")
         crash, hang = self.row("vulkan crash"), self.row("vulkan hang")
         self.assertEqual((crash["reason"], crash["detail"]["signal"], crash["detail"]["stage"]), ("driver_crashed", "SIGSEGV", "start"))
-        self.assertEqual((hang["reason"], hang["detail"]["limit"], hang["detail"]["stage"]), ("driver_timeout", "0.5 s", "start"))
+        self.assertEqual((hang["reason"], hang["detail"]["limit"], hang["detail"]["stage"]), ("driver_timeout", "2 s", "start"))
         self.assertIn("tenon doctor --again", crash["why"], "the second run did not start it")
         self.assertEqual(self.row("device cpu:0")["state"], "ok")
 
@@ -349,7 +349,7 @@ class Starts(Doctor):
             begin = time.monotonic()
             self.run_doctor()
             times.append(time.monotonic() - begin)
-        self.assertLess(sorted(times)[1], 0.5, times)  # bench and docs have the figure; a loaded machine must not fail here
+        self.assertLess(sorted(times)[1], 2, times)  # bench and docs have the figure; a loaded machine must not fail here
 
 
 class Report(Doctor):

@@ -36,6 +36,7 @@ TEST(Reasons, have_one_word_each_and_lead_back) {
 }
 
 struct Broken { const char *reason, *more, *word, *advice; };
+void PrintTo(const Broken& b, std::ostream* out) { *out << b.reason; }
 class EachReason : public ::testing::TestWithParam<Broken> {};
 
 // D03: a closed list, and what belongs to each (pytorch/pytorch#30528, #180712).
@@ -161,6 +162,7 @@ TEST(Explain, only_what_is_required_is_missing) {
 DeviceNode node(mode_t mode, gid_t gid, const std::string& group, uid_t uid = 0) { return {"/dev/dri/renderD128", "root", group, uid, gid, mode, 0}; }
 
 struct Refusal { const char* name; DeviceNode node; Person person; const char* advice; };
+void PrintTo(const Refusal& r, std::ostream* out) { *out << r.name; }
 class EachRefusal : public ::testing::TestWithParam<Refusal> {};
 
 TEST_P(EachRefusal, has_the_least_that_opens_the_node) {

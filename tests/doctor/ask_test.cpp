@@ -155,11 +155,14 @@ TEST_F(Kept, a_driver_that_crashed_is_not_started_again_until_its_file_changes) 
 }
 
 TEST_F(Kept, what_may_pass_is_asked_again) {
-  for (const char* reason : {"init_failed", "library_missing", "no_permission", "abi_mismatch"}) {
-    const AskOptions options = keeping("say '{\"fault\":{\"reason\":\"" + std::string(reason) + "\",\"why\":\"\",\"more\":{}}}'; say '{\"done\":true}'");
+  const auto kept = [&](const std::string& reason, const std::string& more) {
+    const AskOptions options = keeping("say '{\"fault\":{\"reason\":\"" + reason + "\",\"why\":\"\",\"more\":" + more + "}}'; say '{\"done\":true}'");
     ask(options);
-    EXPECT_FALSE(ask(options).kept) << reason;
-  }
+    return ask(options).kept;
+  };
+  for (const char* reason : {"init_failed", "no_permission", "abi_mismatch"}) EXPECT_FALSE(kept(reason, "{}")) << reason;
+  EXPECT_FALSE(kept("library_missing", R"({"library":"libhwloc.so.15","needed_by":"libx.so"})"));
+  EXPECT_TRUE(kept("library_missing", R"({"library":"libx.so"})")) << "until a folder of libraries changes";
 }
 
 TEST_F(Kept, a_folder_that_others_may_write_is_not_believed) {

@@ -69,11 +69,13 @@ bool is_own(const std::string& folder) {
   return stat(folder.c_str(), &info) == 0 && info.st_uid == geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// What may be another thing at the next look, and costs little to ask again: a library that does not load, nodes, codes.
+// What may be another thing at the next look, and costs little to ask again: a library that does not load, codes. That one is
+// absent is known until a folder of libraries changes.
 bool worth_keeping(const DriverAnswer& answer) {
   if (answer.job.kind == "nodes") return answer.faults.empty();
+  const auto absent = [](const Fault& f) { return f.reason == Reason::library_missing && f.more.count("needed_by") == 0 && f.more.count("library") != 0; };
   for (const Fault& f : answer.faults)
-    if (f.reason != Reason::no_device && f.reason != Reason::driver_too_old && f.reason != Reason::driver_crashed && f.reason != Reason::driver_timeout) return false;
+    if (!absent(f) && f.reason != Reason::no_device && f.reason != Reason::driver_too_old && f.reason != Reason::driver_crashed && f.reason != Reason::driver_timeout) return false;
   return true;
 }
 

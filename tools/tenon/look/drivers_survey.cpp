@@ -281,6 +281,7 @@ std::string identity_of(const Place& place, const Survey& seen) {
   if (!groups.empty() && getgroups(static_cast<int>(groups.size()), groups.data()) >= 0)
     for (const gid_t g : groups) text << '.' << g;
   text << '|' << stamp_of(place.root + "/etc/ld.so.cache") << '|' << seen.nvidia_version;
+  for (const char* folder : {"/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"}) text << '|' << stamp_of(place.root + folder);
   std::error_code ignored;
   for (const char* module : {"nvidia", "amdgpu", "i915", "xe"}) text << '|' << first_line(place.root + "/sys/module/" + module + "/version") << fs::exists(place.root + "/sys/module/" + module, ignored);
   for (const PciDevice& d : seen.hardware) text << '|' << d.address << d.vendor << '.' << d.device << d.driver;

@@ -58,23 +58,6 @@ void check_memory(Context&, Findings* out) {
   out->push_back({"huge pages", State::warning, false, "off", "a new result of 64 MiB costs about three times the page faults", "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"});
 }
 
-void check_hardware(Context& context, Findings* out) {
-  namespace fs = std::filesystem;
-  const std::vector<tn_device_entry> devices = device_entries(context.handle());
-  static constexpr struct { const char *vendor, *name, *backend; } kVendors[] = {{"0x10de", "NVIDIA", "cuda"}, {"0x1002", "AMD", "rocm"}};
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator("/sys/bus/pci/devices", ignored)) {
-    const std::string vendor = first_line(entry.path() / "vendor"), kind = first_line(entry.path() / "class");
-    if (kind.rfind("0x03", 0) != 0 && kind.rfind("0x12", 0) != 0) continue;  // display, processing accelerator
-    for (const auto& v : kVendors) {
-      if (vendor != v.vendor) continue;
-      const bool used = std::any_of(devices.begin(), devices.end(), [&](const tn_device_entry& d) { return std::string(d.name).rfind(v.backend, 0) == 0; });
-      if (!used) out->push_back({"accelerator", State::note, false, std::string(v.name) + " at " + entry.path().filename().string(), std::string("no plugin in use offers ") + v.backend + ":0",
-                                 "add a plugin for it: TENON_PLUGIN_PATH=FOLDER tenon plugins"});
-    }
-  }
-}
-
 void check_data(Context&, Findings* out) {
   const std::string folder = "/usr/share/datasets/fashion-mnist";
   const bool there = std::filesystem::exists(folder);

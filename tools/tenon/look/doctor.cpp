@@ -1,5 +1,6 @@
 // `tenon doctor`: what this machine can do, what is missing, and what to type to fix it.
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <tenon/core/error.hpp>
 
@@ -29,40 +30,61 @@ void print(const Context& context, const Findings& findings) {
   for (const Finding& f : findings) width = std::max(width, f.check.size());
   for (const Finding& f : findings) {
     context.line(mark(context, f.state) + "  " + f.check + std::string(width - f.check.size() + 2, ' ') + f.value);
-    if (!f.why.empty()) context.line("           why:   " + f.why);
-    if (!f.advice.empty()) context.line("           try:   " + f.advice);
+    if (f.reason != Reason::none) context.line(std::string("           reason: ") + reason_name(f.reason));
+    if (!f.why.empty()) context.line("           why:    " + f.why);
+    if (!f.advice.empty()) context.line("           try:    " + f.advice);
   }
 }
 
 void print_json(const Context& context, const Findings& findings) {
   for (const Finding& f : findings)
     context.line(JsonRow().add("check", f.check).add("state", state_name(f.state)).add("required", f.required)
-                     .add("value", f.value).add("why", f.why).add("try", f.advice).text());
+                     .add("value", f.value).add("why", f.why).add("try", f.advice).add("reason", reason_name(f.reason)).add("detail", f.detail).text());
+}
+
+// A check that fails is a finding, and the others go on.
+void guarded(const std::function<void(Findings*)>& check, Findings* findings) {
+  try {
+    check(findings);
+  } catch (const Error& error) {
+    findings->push_back({"check", State::warning, false, error.summary(), error.why(), error.advice()});
+  }
 }
 
 // A runtime that does not start is itself the finding.
-Findings examine(Context& context) {
-  Findings findings;
-  check_memory(context, &findings);
+bool examine_runtime(Context& context, Findings* findings) {
   try {
     context.handle();
   } catch (const Error& error) {
-    findings.push_back({"runtime", State::missing, true, error.summary(), error.why(), error.advice()});
-    return findings;
+    findings->push_back({"runtime", State::missing, true, error.summary(), error.why(), error.advice()});
+    return false;
   }
-  findings.push_back({"runtime", State::good, false, "starts, ABI " + std::to_string(tn_version() >> 16) + "." + std::to_string(tn_version() & 0xFFFF), "", ""});
-  for (auto check : {check_processor, check_plugins, check_devices, check_hardware, check_data}) {
-    try {
-      check(context, &findings);
-    } catch (const Error& error) {
-      findings.push_back({"check", State::warning, false, error.summary(), error.why(), error.advice()});
-    }
-  }
+  findings->push_back({"runtime", State::good, false, "starts, ABI " + std::to_string(tn_version() >> 16) + "." + std::to_string(tn_version() & 0xFFFF), "", ""});
+  return true;
+}
+
+Findings examine(Context& context, const DriverOptions& options) {
+  Findings findings;
+  check_memory(context, &findings);
+  if (examine_runtime(context, &findings))
+    for (auto check : {check_processor, check_plugins, check_devices}) guarded([&](Findings* out) { check(context, out); }, &findings);
+  guarded([&](Findings* out) { check_drivers(context, options, out); }, &findings);
+  check_data(context, &findings);
   return findings;
 }
 
-int run(Context& context, const std::string& report) {
-  const Findings findings = examine(context);
+// A slip must not turn into a driver that nobody misses, nor into one that nobody waits for.
+void check_options(const DriverOptions& options) {
+  if (!(options.timeout_s > 0 && options.timeout_s <= 3600))
+    throw Failure(kUsage, "TN-CLI-002", "no driver can answer in that time", "tenon doctor --driver-timeout", "it is a number of seconds above 0 and at most 3600", "tenon doctor --driver-timeout 10");
+  for (const std::string& name : options.required)
+    if (name != "opencl" && name != "vulkan" && name != "cuda" && name != "rocm")
+      throw Failure(kUsage, "TN-CLI-002", "no driver is called \"" + name + "\"", "tenon doctor --require", "opencl, vulkan, cuda and rocm are known", "tenon doctor --require opencl");
+}
+
+int run(Context& context, const DriverOptions& options, const std::string& report) {
+  check_options(options);
+  const Findings findings = examine(context, options);
   if (!report.empty()) write_report(context, findings, report);
   const auto count = [&](State s) { return std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.state == s; }); };
   const bool broken = std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.state == State::missing && f.required; });
@@ -83,8 +105,12 @@ Run setup(Args& args) {
   args.option("--report", report.get(), "also write one file to attach to a bug report");
   auto capture = std::make_shared<std::string>();
   args.option("--capture", capture.get(), "also write this machine as data, for `tenon why-not --machine` elsewhere");
-  return [report, capture](Context& context) {
-    const int code = run(context, *report);
+  auto options = std::make_shared<DriverOptions>();
+  args.option("--require", &options->required, "opencl, vulkan, cuda or rocm: end with 3 unless its driver works; may be given several times");
+  args.option("--driver-timeout", &options->timeout_s, "seconds that each stage of a driver may take");
+  args.flag("--again", &options->again, "start the drivers again though their answers are kept");
+  return [report, capture, options](Context& context) {
+    const int code = run(context, *options, *report);
     save_capture(context, *capture);
     return code;
   };
@@ -97,6 +123,6 @@ const char* state_name(State state) {
   return kStates[static_cast<int>(state)];
 }
 
-extern const Command command_doctor{"doctor", "Say what this machine can do, what is missing, and what to type to fix it.", "tenon doctor\ntenon doctor --json\ntenon doctor --report report.jsonl\ntenon doctor --capture machine.json", kUsesNothing, setup};
+extern const Command command_doctor{"doctor", "Say what this machine can do, what is missing, and what to type to fix it.", "tenon doctor\ntenon doctor --json\ntenon doctor --require vulkan\ntenon doctor --report report.jsonl\ntenon doctor --capture machine.json", kUsesNothing, setup};
 
 }  // namespace tenon::cli

@@ -1,11 +1,13 @@
 #include "tools/tenon/look/report.h"
 
 #include <gnu/libc-version.h>
+#include <pwd.h>
 #include <sys/utsname.h>
 #include <tenon/io/file.hpp>
 #include <tenon/tenon.hpp>
 #include <unistd.h>
 
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -45,6 +47,28 @@ class Discreet {
  private:
   std::vector<std::pair<std::string, std::string>> words_;
 };
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-'; }
+
+// The name of the person in what is said about rights. It may be as short as "ann", so that only whole words are names.
+std::string without_person(std::string text) {
+  const passwd* entry = getpwuid(geteuid());
+  const std::string name = entry != nullptr ? entry->pw_name : "";
+  if (name.empty() || name == "root") return text;
+  for (size_t at = 0; (at = text.find(name, at)) != std::string::npos;) {
+    const size_t end = at + name.size();
+    const bool whole = (at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]));
+    if (whole) text.replace(at, name.size(), "(user)");
+    at += whole ? 6 : name.size();
+  }
+  return text;
+}
+
+std::string finding_row(const Finding& f) {
+  const std::string text = JsonRow().add("kind", "finding").add("check", f.check).add("state", state_name(f.state)).add("value", f.value).add("why", f.why).add("try", f.advice)
+                               .add("reason", reason_name(f.reason)).add("detail", f.detail).text();
+  return f.reason == Reason::no_permission ? without_person(text) : text;
+}
 
 std::string system_row() {
   utsname names{};
@@ -92,8 +116,7 @@ std::string distribution_name() { return distribution(); }
 
 void write_report(Context& context, const Findings& findings, const std::string& path) {
   std::string text = system_row() + "\n" + variables_row() + "\n";
-  for (const Finding& f : findings)
-    text += JsonRow().add("kind", "finding").add("check", f.check).add("state", state_name(f.state)).add("value", f.value).add("why", f.why).add("try", f.advice).text() + "\n";
+  for (const Finding& f : findings) text += finding_row(f) + "\n";
   try {
     add_machine(context, &text);
   } catch (const Error& error) {  // a runtime that does not start is among the findings already

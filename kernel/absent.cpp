@@ -16,7 +16,7 @@ constexpr uint32_t kDuplicateOf = 15, kUnloaded = 22;  // another entry, or the 
 // only its own name.
 bool would_offer(const tn_plugin_entry& e, const std::string& family) {
   const char* dot = std::strrchr(e.id, '.');
-  if (std::string(dot ? dot + 1 : e.id).substr(0, 11) == family) return true;
+  if (std::string(dot ? dot + 1 : e.id).substr(0, 11) == family.substr(0, 11)) return true;
   const char* slash = std::strrchr(e.path, '/');
   return e.id[0] == '\0' && std::strstr(slash ? slash : e.path, ("_" + family + ".").c_str()) != nullptr;
 }

@@ -1,7 +1,6 @@
-// The life of a plugin that is loaded and unloaded many times; orders of loading; unloading what is in use (L04, L10, F3).
+// The life of a plugin that is loaded and unloaded many times; orders of loading; unloading what is in use.
 #include <gtest/gtest.h>
 #include <malloc.h>
-#include <sys/wait.h>
 #include <tenon/ops.h>
 #include <tenon/runtime.h>
 #include <unistd.h>
@@ -12,7 +11,6 @@
 #include <fstream>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace fs = std::filesystem;
@@ -102,7 +100,8 @@ Held held() {
 
 }  // namespace
 
-TEST(Life, loading_using_and_unloading_a_thousand_times_holds_no_more_than_ten_times) {
+// microsoft/onnxruntime#5384, #24539: loading, unloading and loading again crashes, or grows.
+TEST(Life, onnxruntime_5384_loading_using_and_unloading_a_thousand_times_holds_no_more_than_ten_times) {
   Runtime r;
   const auto round = [&] {
     const uint32_t index = r.load("good");
@@ -120,7 +119,7 @@ TEST(Life, loading_using_and_unloading_a_thousand_times_holds_no_more_than_ten_t
   EXPECT_LE(after.heap_bytes, before.heap_bytes + 16 * 1024) << "bytes a round: " << static_cast<double>(after.heap_bytes - before.heap_bytes) / rounds;
 }
 
-TEST(Life, a_plugin_that_is_loaded_again_has_its_number_and_its_devices_have_theirs) {
+TEST(Life, onnxruntime_5384_a_plugin_that_is_loaded_again_has_its_number_and_its_devices_have_theirs) {
   Runtime r;
   const uint32_t index = r.load("good"), device = r.device("good:0");
   ASSERT_EQ(r.unload(index), TN_OK);
@@ -147,7 +146,7 @@ TEST(Life, a_device_of_another_file_takes_the_name_of_one_that_is_gone) {
   fs::remove(copy);
 }
 
-TEST(Life, unloading_is_refused_while_a_tensor_lives_and_names_the_plugin_and_the_device) {
+TEST(Life, onnxruntime_5384_unloading_is_refused_while_a_tensor_lives_and_names_the_plugin_and_the_device) {
   Runtime r;
   const uint32_t index = r.load("good");
   tn_tensor* t = r.floats(r.queue(r.device("good:0")), 1);
@@ -193,22 +192,6 @@ TEST(Life, the_second_or_any_allocation_may_fail_and_only_that_call_does) {
     }
     r.use("cpu:0");
     for (tn_tensor* t : made) tn_tensor_release(t);
-  }
-}
-
-TEST(Life, exit_from_any_thread_while_plugins_are_in_use_ends_the_process_with_its_own_status) {
-  for (const bool from_worker : {false, true}) {
-    const pid_t child = fork();
-    if (child == 0) {
-      Runtime* r = new Runtime;  // never ended
-      r->load("good");
-      r->use("good:0");
-      if (from_worker) std::thread([] { exit(7); }).join();
-      exit(7);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
   }
 }
 

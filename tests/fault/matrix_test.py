@@ -61,6 +61,7 @@ def expected():
         "lie_live": ("counts a live object for ever", 0, ""),
         "leak": ("never frees memory of the host", 0, ""),
         "overrun": ("writes one element behind its result", 11, "SIGSEGV in launch"),
+        "late_exit": ("calls the host from a destructor, after close", 11, "SIGSEGV in exit"),
         "fail_alloc": ("fails its first allocation", 0, ""),
         "fail_open": ("fails to open in an orderly way", 19, "the firmware does not answer")})
     return rows

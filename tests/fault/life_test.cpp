@@ -1,15 +1,13 @@
-// The life of a plugin that is loaded and unloaded many times; orders of loading; unloading what is in use.
+// The life of a plugin that is loaded and unloaded many times; unloading what is in use.
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <tenon/ops.h>
 #include <tenon/runtime.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -192,40 +190,5 @@ TEST(Life, the_second_or_any_allocation_may_fail_and_only_that_call_does) {
     }
     r.use("cpu:0");
     for (tn_tensor* t : made) tn_tensor_release(t);
-  }
-}
-
-// Kernels with equal claims, loaded in every order that chance gives: the same one wins each op.
-TEST(Order, of_loading_changes_no_choice) {
-  std::vector<std::string> plugins = {"good", "lie_cost", "rounding_open", "lie_memory", "leak", "lie_name", "table_huge"};
-  const char* ops[] = {"add", "sub", "mul", "neg", "exp", "pointwise", "copy"};
-  std::mt19937 random(5);
-  std::vector<std::string> first;
-  for (int round = 0; round < 1000; ++round) {
-    std::shuffle(plugins.begin(), plugins.end(), random);
-    Runtime r;
-    for (const std::string& p : plugins) r.load(p);
-    std::vector<std::string> chosen;
-    std::mt19937 shapes(9);
-    for (int call = 0; call < 200; ++call) {
-      tn_type type{};
-      type.dtype = shapes() % 3 == 0 ? TN_F64 : TN_F32, type.rank = 2;
-      type.dim[0] = 1 + shapes() % 40, type.dim[1] = 1 + shapes() % 40, type.stride[0] = type.dim[1], type.stride[1] = 1;
-      uint32_t id = 0, op = 0, n = 0;
-      const char* name = ops[shapes() % std::size(ops)];
-      ASSERT_EQ(tn_type_intern(r.rt, &type, &id, &r.diag), TN_OK);
-      ASSERT_EQ(tn_op_find(r.rt, name, 0, &op, &r.diag), TN_OK) << name;
-      const uint32_t in[] = {id, id};
-      const bool two = std::strlen(name) == 3 && std::strcmp(name, "neg") != 0 && std::strcmp(name, "exp") != 0;
-      const tn_spec spec{op, 0, r.device("cpu:0"), 0, two ? 2u : 1u, 0, in};
-      std::vector<tn_candidate> rows(64);
-      for (auto& row : rows) row.size = sizeof row;
-      std::string line = name;
-      if (tn_why(r.rt, &spec, rows.data(), sizeof rows[0], 64, &n, nullptr) == TN_OK)
-        for (uint32_t i = 0; i < n; ++i) line += std::string(" ") + rows[i].kernel + ":" + std::to_string(rows[i].why);
-      chosen.push_back(line);
-    }
-    if (round == 0) first = chosen;
-    ASSERT_EQ(chosen, first) << "round " << round;
   }
 }

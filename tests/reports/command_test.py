@@ -93,6 +93,25 @@ class Loading(Case):
         self.assertEqual(self.tenon("why", "add", "f32[4]", "f32[4]").returncode, 0)
 
 
+class OneFile(Case):
+    # torch-spyre/torch-spyre#3659: of one file as of many; nothing that it does ends the command
+    def test_torch_spyre_3659_one_file_is_checked_whatever_it_does(self):
+        kit = options.build / "tests/fault/plugins"
+        rows = [("crash_constructor", 11, "SIGSEGV"), ("crash_open", 11, "SIGSEGV"), ("abort_launch", 0, ""), ("leave_query", 11, "exit status 0"), ("hang_open", 12, "passed"),
+                ("crash_close", 11, "SIGSEGV"), ("crash_exit", 11, "SIGSEGV"), ("fail_open", 19, "the firmware does not answer"), ("null_table", 14, ""), ("good", 0, "")]
+        for trial in ("off", "on"):  # by the loader's trial, and without it by the command's own child
+            for fixture, code, words in rows:
+                if trial == "on" and fixture == "abort_launch":
+                    code, words = 11, "SIGABRT in launch"  # only the trial launches anything
+                done = self.tenon("abi", "check", kit / f"{fixture}.so", "--json", "--limit", "2", TENON_CONFIG=f"loader.probe={trial};loader.probe_timeout_ms=400")
+                said = json.loads(done.stdout)
+                self.assertEqual((said["code"], done.returncode), (code, 1 if code else 0), (trial, fixture, said, done.stderr))
+                self.assertIn(words, said["cause"])
+                text = self.tenon("abi", "check", kit / f"{fixture}.so", "--limit", "2", TENON_CONFIG=f"loader.probe={trial};loader.probe_timeout_ms=400")
+                self.assertEqual(text.returncode, done.returncode)
+                self.assertIn(said["explain"] or "in-use", text.stdout)
+
+
 class Choice(Case):
     # microsoft/onnxruntime#23372
     def test_onnxruntime_23372_a_required_device_that_cannot_be_had_ends_with_a_status_and_the_cause(self):

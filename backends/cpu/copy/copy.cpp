@@ -148,7 +148,7 @@ constexpr tn_constraint kCons[] = {kOnCpu, dtype_in(TN_ANY_OPERAND, kAnyBytes), 
 
 void add_copy_rows(Rows& rows) {
   tn_kernel_info k = kernel_row("cpu.copy", TN_OPID_COPY, TN_KERNEL_DETERMINISTIC | TN_KERNEL_DYNAMIC, kCons, std::size(kCons));
-  k.supports = supports;
+  k.supports = within<kCons, supports>;
   k.prepare = prepare;
   k.retire = retire_plan<CopyPlan>;
   rows.push_back(k);

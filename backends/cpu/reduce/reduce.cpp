@@ -465,7 +465,7 @@ constexpr tn_constraint kCons[] = {kOnCpu, dtype_in(TN_ANY_OPERAND, kAllMask), s
 
 void add_reduce_rows(Rows& rows) {
   tn_kernel_info k = kernel_row("cpu.reduce", TN_OPID_REDUCE, TN_KERNEL_DETERMINISTIC | TN_KERNEL_DYNAMIC, kCons, std::size(kCons));
-  k.supports = supports;
+  k.supports = within<kCons, supports>;
   k.prepare = prepare;
   k.retire = retire_plan<ReducePlan>;
   rows.push_back(k);

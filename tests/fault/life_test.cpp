@@ -82,6 +82,12 @@ class Runtime {
   tn_diag diag{};
 };
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kSanitized = true;  // its heap is its own: it maps, keeps and counts as it likes, and finds leaks itself
+#else
+constexpr bool kSanitized = false;
+#endif
+
 struct Held {
   size_t maps = 0, descriptors = 0, heap_bytes = 0, threads = 0;
 };
@@ -108,10 +114,10 @@ TEST(Life, onnxruntime_5384_loading_using_and_unloading_a_thousand_times_holds_n
   };
   for (int i = 0; i < 10; ++i) round();
   const Held before = held();
-  const int rounds = 1000;
+  const int rounds = kSanitized ? 200 : 1000;
   for (int i = 0; i < rounds && !HasFatalFailure(); ++i) round();
   const Held after = held();
-  EXPECT_EQ(after.maps, before.maps);
+  if (!kSanitized) { EXPECT_EQ(after.maps, before.maps); }
   EXPECT_EQ(after.descriptors, before.descriptors);
   EXPECT_EQ(after.threads, before.threads);
   EXPECT_LE(after.heap_bytes, before.heap_bytes + 16 * 1024) << "bytes a round: " << static_cast<double>(after.heap_bytes - before.heap_bytes) / rounds;

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <iterator>
 #include <new>
 #include <vector>
 
@@ -172,15 +171,6 @@ void add_batch_norm_rows(Rows&);
 constexpr tn_constraint kOnCpu{TN_ANY_OPERAND, TN_NEED_DEVICE_KIND, TN_KIND_CPU, 0, 0, 0};
 constexpr tn_constraint dtype_in(uint16_t operand, uint64_t mask) { return {operand, TN_NEED_DTYPE, 0, mask, 0, 0}; }
 constexpr tn_constraint strided(uint16_t operand) { return {operand, TN_NEED_LAYOUT, 0, uint64_t{1} << TN_LAYOUT_STRIDED, 0, 0}; }
-
-// What a row's constraints refuse, its supports() refuses too, whoever asks: TN_OK, or decline() with the operand. Constraints
-// of the kinds above.
-tn_status check_constraints(const tn_constraint* cons, size_t n, const tn_op&, tn_support* out, tn_diag* diag);
-template <const auto& kConstraints, auto kSupports>
-tn_status within(tn_instance* self, const tn_device_ref* ref, const tn_op* op, tn_support* out, tn_diag* diag) {
-  if (tn_status s = check_constraints(kConstraints, std::size(kConstraints), *op, out, diag); s != TN_OK) return s;
-  return kSupports(self, ref, op, out, diag);
-}
 inline tn_kernel_info kernel_row(const char* name, uint64_t op_id, uint32_t flags, const tn_constraint* cons, uint32_t n_cons) {
   tn_kernel_info k{};
   k.size = sizeof k;

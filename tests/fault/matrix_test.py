@@ -213,4 +213,6 @@ if __name__ == "__main__":
     parser.add_argument("--sanitized", action="store_true", help="the programs are built with the address sanitizer: slower, and leaks are findings")
     options, left = parser.parse_known_args()
     options.build = options.build.resolve()
+    if options.sanitized:
+        TIMEOUT_MS = 4000
     unittest.main(argv=[sys.argv[0], *left])

@@ -236,10 +236,12 @@ TEST(PublicReports, onnxruntime_5384_exit_from_any_thread_while_a_tensor_lives_k
       const pid_t child = fork();
       if (child == 0) {
         setenv("TENON_CONFIG", "loader.probe=off", 1);
-        Session* s = new Session;  // never ended
+        static Session* s = nullptr;
+        s = new Session;  // never ended
         if (tn_plugin_load(s->rt, (std::string(FAULT_DIR) + plugin).c_str(), nullptr, &s->diag) != TN_OK) _exit(100);
         const std::string device = s->devices().back().name;
-        s->tensor(device, {1, 2, 3});
+        static std::vector<tn_tensor*> alive;  // static: no leak to a sanitizer
+        alive.push_back(s->tensor(device, {1, 2, 3}));
         if (s->call(device, "add", {{1}, {2}}).size() != 1) _exit(101);
         if (from_worker) std::thread([] { exit(7); }).join();
         exit(7);

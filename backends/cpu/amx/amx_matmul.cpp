@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/amx/amx.h"
 #include "backends/cpu/matmul/matmul.h"
 

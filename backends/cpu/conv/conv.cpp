@@ -5,6 +5,7 @@
 // The input gradient (stride 1) is the same product with dy for x and turned weights; where x has few channels, vectors
 // run over a whole window row of x instead, and windows are added up ("scatter"). The weight gradient adds products
 // of x's taps and dy, an image at a time, in a few sums of fixed cut: results do not depend on the number of threads.
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/conv/conv.h"
 
 #include <algorithm>

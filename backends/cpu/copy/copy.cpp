@@ -1,4 +1,5 @@
 // The copy primitive: bytes from any strides to dense rows. Transposes go through square tiles that fit the L1 cache.
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/pointwise/block_ops.h"
 #include "backends/cpu/pointwise/space.h"
 

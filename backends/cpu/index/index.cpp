@@ -4,6 +4,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/core.h"
 
 namespace tenon::cpu {

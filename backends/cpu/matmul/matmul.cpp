@@ -1,4 +1,5 @@
 // cpu.matmul.micro_f32 for small matrices and cpu.matmul.f32 for the others.
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/matmul/matmul.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // cpu.matmul.f32_packed: products with a b that was stored once in the panels of the register tile.
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/matmul/packed.h"
 
 #include <algorithm>

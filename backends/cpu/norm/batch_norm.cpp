@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/norm/batch_rows.h"
 #include "backends/cpu/norm/rows.h"
 

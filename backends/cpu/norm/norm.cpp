@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/norm/rows.h"
 #include "backends/cpu/pointwise/block_ops.h"
 

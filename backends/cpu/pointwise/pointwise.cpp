@@ -2,6 +2,7 @@
 //
 // The output is walked in flat blocks. An operand is used in place where a block of it is contiguous, spread once where
 // it is a scalar, and gathered into a buffer otherwise. Large results bypass the caches.
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/pointwise/program.h"
 #include "backends/cpu/pointwise/space.h"
 

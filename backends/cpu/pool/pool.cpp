@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/pool/last.h"
 
 namespace tenon::cpu {

@@ -3,6 +3,7 @@
 // Axes are ordered by the first input's strides and merged. Where the fastest axis is reduced, each output folds rows; where
 // it is kept (or the reduced part is short), a tile of outputs folds rows of values side by side. Long reductions are
 // cut into chunks whose number depends on the sizes alone, so that results do not depend on the thread count.
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/pointwise/program.h"
 #include "backends/cpu/pointwise/space.h"
 #include "backends/cpu/reduce/fold.h"

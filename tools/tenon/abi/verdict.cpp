@@ -11,11 +11,14 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "loader/verdict.h"
 #include "tools/tenon/common/context.h"
 
 namespace tenon::cli {
 namespace {
+
+// Verdicts of the loader's own trial, and its step; frozen (see names.cpp).
+enum Code : uint32_t { kCrashedInProbe = 11, kProbeTimeout = 12, kProbeFailed = 25 };
+constexpr uint32_t kStageProbe = 5;
 
 // What the child says on the pipe: whole, or it does not count.
 struct Answer {
@@ -69,10 +72,9 @@ bool read_all(int pipe, double limit_s, std::string* out) {
   }
 }
 
-tn_plugin_entry fallen(tn_plugin_entry entry, const std::string& file, loader::Code code, const std::string& cause, int64_t number) {
-  const loader::Verdict v = loader::verdict(code, cause, number);
-  entry.code = static_cast<uint32_t>(v.code), entry.stage = static_cast<uint32_t>(v.stage), entry.native_code = number;
-  std::snprintf(entry.cause, sizeof entry.cause, "%s", v.cause.c_str());
+tn_plugin_entry fallen(tn_plugin_entry entry, const std::string& file, Code code, const std::string& cause, int64_t number) {
+  entry.code = code, entry.stage = kStageProbe, entry.native_code = number;
+  std::snprintf(entry.cause, sizeof entry.cause, "%s", cause.c_str());
   if (entry.path[0] == 0) std::snprintf(entry.path, sizeof entry.path, "%s", file.c_str());
   return entry;
 }
@@ -86,9 +88,9 @@ std::string text_of_signal(int number) {
 
 tn_plugin_entry verdict_in_child(const std::string& file, double limit_s) {
   int ends[2];
-  if (pipe(ends) != 0) return fallen({}, file, loader::Code::ProbeFailed, std::string("no pipe: ") + std::strerror(errno), errno);
+  if (pipe(ends) != 0) return fallen({}, file, kProbeFailed, std::string("no pipe: ") + std::strerror(errno), errno);
   const pid_t child = fork();
-  if (child < 0) return close(ends[0]), close(ends[1]), fallen({}, file, loader::Code::ProbeFailed, std::string("no process: ") + std::strerror(errno), errno);
+  if (child < 0) return close(ends[0]), close(ends[1]), fallen({}, file, kProbeFailed, std::string("no process: ") + std::strerror(errno), errno);
   if (child == 0) close(ends[0]), be_child(ends[1], file);
   setpgid(child, child);
   close(ends[1]);
@@ -102,10 +104,10 @@ tn_plugin_entry verdict_in_child(const std::string& file, double limit_s) {
   Answer a;
   const bool whole = said.size() == sizeof a;
   if (whole) std::memcpy(&a, said.data(), sizeof a);
-  if (!in_time) return fallen(a.entry, file, loader::Code::ProbeTimeout, time_text(limit_s * 1e9) + " passed while it was loaded and ended", 0);
+  if (!in_time) return fallen(a.entry, file, kProbeTimeout, time_text(limit_s * 1e9) + " passed while it was loaded and ended", 0);
   const std::string when = whole ? " when the process ended" : " while it was loaded and ended";
-  if (WIFSIGNALED(status)) return fallen(a.entry, file, loader::Code::CrashedInProbe, text_of_signal(WTERMSIG(status)) + when, WTERMSIG(status));
-  if (!whole || WEXITSTATUS(status) != 0) return fallen(a.entry, file, loader::Code::CrashedInProbe, "exit status " + std::to_string(WEXITSTATUS(status)) + when, WEXITSTATUS(status));
+  if (WIFSIGNALED(status)) return fallen(a.entry, file, kCrashedInProbe, text_of_signal(WTERMSIG(status)) + when, WTERMSIG(status));
+  if (!whole || WEXITSTATUS(status) != 0) return fallen(a.entry, file, kCrashedInProbe, "exit status " + std::to_string(WEXITSTATUS(status)) + when, WEXITSTATUS(status));
   if (a.status != TN_OK) throw_diag(a.diag, a.status);
   return a.entry;
 }

@@ -71,6 +71,7 @@ inline tn_status run_simple(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_d
   }
   const tn_status status = call_plugin(p->simple->launch, p->simple, &launch);
   if (__builtin_expect(status != TN_OK, 0)) {
+    if (status == TN_E_DEVICE_LOST) q->device->lose(diag);
     for (uint32_t i = 0; i < p->n_out; ++i)
       for (uint32_t k = 0; k < n_made; ++k)
         if (a->out[i] == &made[k]->base) a->out[i] = nullptr;
@@ -199,6 +200,7 @@ class Launcher {
     if (span.on()) span.event().value = q_->submitted.load(std::memory_order_relaxed) + 1;  // the plan's
     const tn_status status = call_plugin(s.use->plan->launch, s.use->plan, &launch);
     if (status) span.drop();
+    if (status == TN_E_DEVICE_LOST) q_->device->lose(diag_);
     if (status && diag_ && diag_->len) append(diag_, "\nwhere: %s", s.op);
     if (workspace) unref_storage(workspace);  // handed out again in queue order only
     for (uint16_t t : s.release)

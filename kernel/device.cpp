@@ -71,6 +71,24 @@ void Device::read_caps() {
     caps.erase(std::remove_if(caps.begin() + static_cast<ptrdiff_t>(i) + 1, caps.end(), [key = caps[i].key](const tn_cap& c) { return c.key == key; }), caps.end());
 }
 
+void Device::lose(const tn_diag* words) {
+  std::lock_guard lock(open_mutex);
+  if (!opened || open_status) return;  // the first cause stays
+  open_status = TN_E_DEVICE_LOST;
+  lost = true;
+  fail(&open_diag, TN_E_DEVICE_LOST, id(kDevice, 1), "device %s cannot be used\nwhy: it was lost: %.100s\ntry: `tenon devices` lists usable ones", name, words && words->msg[0] ? words->msg : "its driver said no more");
+}
+
+void Device::say_if_lost(uint32_t* out_verdict, char* out_cause, size_t bytes) {
+  if (!lost) return;  // without the lock, which is held while a driver starts
+  std::lock_guard lock(open_mutex);
+  if (!opened || open_status != TN_E_DEVICE_LOST || verdict) return;
+  *out_verdict = static_cast<uint32_t>(-TN_E_DEVICE_LOST);
+  const std::string text = open_diag.msg;
+  const size_t why = text.find("\nwhy: ");
+  std::snprintf(out_cause, bytes, "%s", why == std::string::npos ? text.c_str() : text.substr(why + 6, text.find('\n', why + 6) - why - 6).c_str());
+}
+
 tn_status Device::open_now(tn_diag* diag) {
   const tn_plugin* table = plugin->table;
   if (tn_status s = call_plugin(table->device_open, plugin->instance, plugin_device, nullptr, &handle, diag)) return s;

@@ -45,6 +45,11 @@ struct Device {
   // Once; later calls give the first answer. Opens the plugin first where it is only known. May block while a driver starts.
   tn_status open(tn_diag* diag);
   tn_status refuse(tn_diag* diag) const;  // TN_E_UNAVAILABLE with the cause of the verdict
+  // Its plugin said TN_E_DEVICE_LOST, `cause` with which words (may be NULL): from now on open() answers so, until the plugin is
+  // loaded again. Any thread.
+  void lose(const tn_diag* cause);
+  std::atomic<bool> lost{false};
+  void say_if_lost(uint32_t* verdict, char* out_cause, size_t bytes);  // for the list of devices; else leaves both alone
   const tn_device_ref& ref_for(const PluginSlot* kernel_owner) const { return kernel_owner == plugin ? own_ref : stranger_ref; }
   const tn_cap* find_cap(uint32_t key) const;
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/absent.h"
 #include "kernel/device_name.h"
 #include "kernel/status.h"
 
@@ -19,6 +20,16 @@ int rank(const tn_device_entry& e) {
   return e.info.flags & TN_DEVICE_INTEGRATED ? 2 : 3;
 }
 
+// Why this one, for whoever listens.
+void say_choice(Runtime& rt, const tn_device_entry& e, size_t of) {
+  static const char* const kinds[] = {"the CPU", "integrated", "a device of its own"};
+  const Hooks::Use hooks(rt.hooks());
+  if (!hooks->log) return;
+  char text[160];
+  const int n = std::snprintf(text, sizeof text, "auto is %s, the first of %zu by kind and memory that works: %.60s, %s", e.name, of, e.info.name, kinds[rank(e) - 1]);
+  hooks->log(hooks->ctx, TN_LOG_INFO, text, static_cast<uint32_t>(n));
+}
+
 tn_status find_auto(Runtime& rt, uint32_t* out, tn_diag* diag) {
   Entries all = rt.device_entries();
   std::stable_sort(all.begin(), all.end(), [](const tn_device_entry& a, const tn_device_entry& b) {
@@ -26,7 +37,7 @@ tn_status find_auto(Runtime& rt, uint32_t* out, tn_diag* diag) {
     return a.info.mem_total_bytes > b.info.mem_total_bytes;
   });
   for (const tn_device_entry& e : all)
-    if (rank(e) >= 0 && rt.device(e.device)->open(diag) == TN_OK) return *out = e.device, TN_OK;
+    if (rank(e) >= 0 && rt.device(e.device)->open(diag) == TN_OK) return say_choice(rt, e, all.size()), *out = e.device, TN_OK;
   return fail(diag, TN_E_UNAVAILABLE, id(kDevice, 3), "no device can be used\nwhy: %zu are known, none works\ntry: `tenon doctor` says what is missing", all.size());
 }
 
@@ -45,18 +56,12 @@ const tn_device_entry* find_named(const Entries& all, DeviceName name) {
   return found;
 }
 
-tn_status unknown(const Entries& all, const std::string& name, tn_diag* diag) {
-  std::string have;
-  for (const tn_device_entry& e : all) have += (have.empty() ? "" : ", ") + std::string(e.name);
-  return fail(diag, TN_E_NOT_FOUND, id(kDevice, 4), "no device is called %.40s\nwhy: this machine has %.90s\ntry: use one of them, or load the plugin that offers it", name.c_str(), have.empty() ? "none" : have.c_str());
-}
-
 tn_status find_one(Runtime& rt, const std::string& name, uint32_t* out, tn_diag* diag) {
   if (name == "auto") return find_auto(rt, out, diag);
   const Entries all = rt.device_entries();
   const std::optional<DeviceName> wanted = parse_device_name(name);
   const tn_device_entry* found = wanted ? find_named(all, *wanted) : nullptr;
-  if (!found) return unknown(all, name, diag);
+  if (!found) return absent_device(rt, all, name, diag);
   if (tn_status s = rt.device(found->device)->open(diag)) return s;
   return *out = found->device, TN_OK;
 }

@@ -9,8 +9,9 @@ namespace {
 
 constexpr tn_hooks kNone{};
 
-// Hooks that this thread is inside of: one that calls into the runtime must not wait for a set() that waits for it.
-thread_local std::vector<const Hooks*> t_inside;
+// The innermost use of hooks by this thread: one that calls into the runtime must not wait for a set() that waits for it. Plain:
+// plugins log from destructors too, when what a thread constructs is gone already.
+thread_local const Hooks::Use* t_inside = nullptr;
 
 }  // namespace
 
@@ -20,7 +21,8 @@ uint64_t now_ns() {
 
 Hooks::Use::Use(Hooks& hooks) : table_(&kNone) {
   if (!hooks.any_.load(std::memory_order_relaxed)) return;
-  const bool nested = std::find(t_inside.begin(), t_inside.end(), &hooks) != t_inside.end();
+  bool nested = false;
+  for (const Use* u = t_inside; u != nullptr; u = u->outer_) nested |= u->hooks_ == &hooks;
   for (;;) {
     hooks.uses_.fetch_add(1);
     if (nested || !hooks.changing_.load()) break;
@@ -29,12 +31,13 @@ Hooks::Use::Use(Hooks& hooks) : table_(&kNone) {
   }
   hooks_ = &hooks;
   table_ = &hooks.table_;
-  t_inside.push_back(&hooks);
+  outer_ = t_inside;
+  t_inside = this;
 }
 
 Hooks::Use::~Use() {
   if (!hooks_) return;
-  t_inside.pop_back();
+  t_inside = outer_;
   hooks_->uses_.fetch_sub(1);
 }
 

@@ -23,6 +23,7 @@ class Hooks {
     const tn_hooks* operator->() const { return table_; }  // never nullptr; absent hooks are NULL
    private:
     Hooks* hooks_ = nullptr;
+    const Use* outer_ = nullptr;  // of the same thread
     const tn_hooks* table_;
   };
 

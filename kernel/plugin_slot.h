@@ -28,6 +28,16 @@ struct HostContext {
 };
 
 struct PluginSlot {
+  PluginSlot() = default;
+  // Unmapped while its host still answers. Who kept the host beyond that finds no function in it: a trial in a child process
+  // then meets the fault before a program does at its end.
+  ~PluginSlot() {
+    library.reset();
+    for (volatile char* p = reinterpret_cast<char*>(&host); p != reinterpret_cast<char*>(&host + 1); ++p) *p = 0;
+  }
+  PluginSlot(const PluginSlot&) = delete;
+  PluginSlot& operator=(const PluginSlot&) = delete;
+
   tn_plugin_entry entry{};            // the verdict; entry.code 0 = in use
   HostContext context;
   tn_host host{};                     // filled by Runtime::add_slot

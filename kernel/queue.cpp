@@ -126,7 +126,7 @@ tn_status collect(tn_queue* q, uint64_t reached, tn_diag* diag) {
     tn_diag cause{};
     cause.size = sizeof cause;
     if (tn_status s = call_plugin(q->device->plugin->table->query, q->timeline, after, &value, &failed, &cause)) {
-      if (s == TN_E_DEVICE_LOST) q->lost = true;
+      if (s == TN_E_DEVICE_LOST) q->lost = true, q->device->lose(&cause);
       if (diag) *diag = cause;
       return s;
     }

@@ -194,6 +194,7 @@ std::vector<tn_device_entry> Runtime::list_devices() {
     e.verdict = d.verdict.load(std::memory_order_acquire);
     std::snprintf(e.name, sizeof e.name, "%s", d.name);
     if (e.verdict) std::snprintf(e.cause, sizeof e.cause, "%s", d.cause);
+    devices_[i]->say_if_lost(&e.verdict, e.cause, sizeof e.cause);
     e.info = d.info;
   }
   return entries;

@@ -41,45 +41,46 @@ constexpr tn_constraint kConvNeeds[] = {on_cpu(), types(0, kFloat), types(1, kFl
 constexpr tn_constraint kPoolNeeds[] = {on_cpu(), types(0, kFloat), ranks(0, 4, 4)};
 constexpr tn_constraint kNormNeeds[] = {on_cpu(), types(0, bit(TN_F32)), ranks(0, 1, TN_MAX_RANK)};
 
-using SupportsFn = decltype(tn_kernel_info::supports);
+// What a row's constraints refuse, its supports() refuses too, whoever asks.
+template <const auto& needs, auto supports>
+tn_status within(tn_instance* self, const tn_device_ref* ref, const tn_op* op, tn_support* out, tn_diag* diag) {
+  for (const tn_constraint& c : needs) {
+    if (c.kind == TN_NEED_DEVICE_KIND || c.operand >= op->n_in || op->type[c.operand].dtype == 0) continue;
+    const tn_type& t = op->type[c.operand];
+    if (c.kind == TN_NEED_DTYPE && !(c.mask >> t.dtype & 1)) return refuse(diag, "a constraint of the kernel names other element types", t.dtype);
+    if (c.kind == TN_NEED_RANK && (t.rank < c.lo || t.rank > c.hi)) return refuse(diag, "a constraint of the kernel names other ranks", t.rank);
+  }
+  return supports(self, ref, op, out, diag);
+}
 
 template <BuildFn build, uint32_t row>
 tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, const tn_kernel_plan** out, tn_diag* diag) {
   return prepare_plan(self, *op, row, build, out, diag);
 }
 
-template <BuildFn build, uint32_t row, size_t n>
-constexpr tn_kernel_info kernel(const char* name, uint64_t op_id, const tn_constraint (&needs)[n], SupportsFn supports,
-                                uint32_t flags = TN_KERNEL_DETERMINISTIC, const tn_ext* next = nullptr) {
-  return {sizeof(tn_kernel_info), flags, next, name, op_id, 1, 1, TN_TIER_NATIVE, needs, n, 0,
-          supports, prepare<build, row>, retire_plan};
+template <BuildFn build, uint32_t row, const auto& needs, auto supports>
+constexpr tn_kernel_info kernel(const char* name, uint64_t op_id, uint32_t flags = TN_KERNEL_DETERMINISTIC, const tn_ext* next = nullptr) {
+  return {sizeof(tn_kernel_info), flags, next, name, op_id, 1, 1, TN_TIER_NATIVE, needs, std::size(needs), 0,
+          within<needs, supports>, prepare<build, row>, retire_plan};
 }
 
 constexpr uint32_t kFlushes = TN_KERNEL_DETERMINISTIC | TN_KERNEL_FTZ;  // in bf16
 
 const tn_kernel_info kKernels[] = {
-    kernel<matmul_build, 0>("onednn.matmul", TN_OPID_MATMUL, kMatmulNeeds, matmul_supports, kFlushes),
-    kernel<linear_build, 1>("onednn.linear", TN_OPID_LINEAR, kLinearNeeds, linear_supports, kFlushes),
-    kernel<conv2d_build, 2>("onednn.conv2d", TN_OPID_CONV2D, kConvNeeds, conv2d_supports, kFlushes),
-    kernel<conv2d_input_grad_build, 3>("onednn.conv2d_input_grad", TN_OPID_CONV2D_INPUT_GRAD, kConvNeeds,
-                                       conv2d_input_grad_supports, kFlushes),
-    kernel<conv2d_weight_grad_build, 4>("onednn.conv2d_weight_grad", TN_OPID_CONV2D_WEIGHT_GRAD, kConvNeeds,
-                                        conv2d_weight_grad_supports, kFlushes),
-    kernel<avg_pool2d_build, 5>("onednn.avg_pool2d", TN_OPID_AVG_POOL2D, kPoolNeeds, avg_pool2d_supports, kFlushes),
-    kernel<avg_pool2d_grad_build, 6>("onednn.avg_pool2d_grad", TN_OPID_AVG_POOL2D_GRAD, kPoolNeeds,
-                                     avg_pool2d_grad_supports, kFlushes),
-    kernel<layer_norm_build, 7>("onednn.layer_norm", TN_OPID_LAYER_NORM, kNormNeeds, layer_norm_supports),
-    kernel<batch_norm_build, 8>("onednn.batch_norm", TN_OPID_BATCH_NORM, kNormNeeds, batch_norm_supports),
-    kernel<batch_norm_grad_build, 9>("onednn.batch_norm_grad", TN_OPID_BATCH_NORM_GRAD, kNormNeeds,
-                                     batch_norm_grad_supports),
-    kernel<batch_norm_infer_build, 10>("onednn.batch_norm_infer", TN_OPID_BATCH_NORM_INFER, kNormNeeds,
-                                       batch_norm_infer_supports),
-    kernel<matmul_packed_build, 11>("onednn.matmul.f32_packed", TN_OPID_MATMUL, kStoredNeeds<TN_F32, TN_F32>, matmul_packed_supports,
-                                    TN_KERNEL_DETERMINISTIC, &kPackedF32.ext),
-    kernel<matmul_packed_build, 12>("onednn.matmul.bf16_packed", TN_OPID_MATMUL, kStoredNeeds<TN_BF16, TN_BF16>,
-                                    matmul_packed_supports, kFlushes, &kPackedBf16.ext),
-    kernel<matmul_packed_build, 13>("onednn.matmul.u8s8_packed", TN_OPID_MATMUL, kStoredNeeds<TN_U8, TN_I8>, matmul_packed_supports,
-                                    TN_KERNEL_DETERMINISTIC, &kPackedI8.ext),
+    kernel<matmul_build, 0, kMatmulNeeds, matmul_supports>("onednn.matmul", TN_OPID_MATMUL, kFlushes),
+    kernel<linear_build, 1, kLinearNeeds, linear_supports>("onednn.linear", TN_OPID_LINEAR, kFlushes),
+    kernel<conv2d_build, 2, kConvNeeds, conv2d_supports>("onednn.conv2d", TN_OPID_CONV2D, kFlushes),
+    kernel<conv2d_input_grad_build, 3, kConvNeeds, conv2d_input_grad_supports>("onednn.conv2d_input_grad", TN_OPID_CONV2D_INPUT_GRAD, kFlushes),
+    kernel<conv2d_weight_grad_build, 4, kConvNeeds, conv2d_weight_grad_supports>("onednn.conv2d_weight_grad", TN_OPID_CONV2D_WEIGHT_GRAD, kFlushes),
+    kernel<avg_pool2d_build, 5, kPoolNeeds, avg_pool2d_supports>("onednn.avg_pool2d", TN_OPID_AVG_POOL2D, kFlushes),
+    kernel<avg_pool2d_grad_build, 6, kPoolNeeds, avg_pool2d_grad_supports>("onednn.avg_pool2d_grad", TN_OPID_AVG_POOL2D_GRAD, kFlushes),
+    kernel<layer_norm_build, 7, kNormNeeds, layer_norm_supports>("onednn.layer_norm", TN_OPID_LAYER_NORM),
+    kernel<batch_norm_build, 8, kNormNeeds, batch_norm_supports>("onednn.batch_norm", TN_OPID_BATCH_NORM),
+    kernel<batch_norm_grad_build, 9, kNormNeeds, batch_norm_grad_supports>("onednn.batch_norm_grad", TN_OPID_BATCH_NORM_GRAD),
+    kernel<batch_norm_infer_build, 10, kNormNeeds, batch_norm_infer_supports>("onednn.batch_norm_infer", TN_OPID_BATCH_NORM_INFER),
+    kernel<matmul_packed_build, 11, kStoredNeeds<TN_F32, TN_F32>, matmul_packed_supports>("onednn.matmul.f32_packed", TN_OPID_MATMUL, TN_KERNEL_DETERMINISTIC, &kPackedF32.ext),
+    kernel<matmul_packed_build, 12, kStoredNeeds<TN_BF16, TN_BF16>, matmul_packed_supports>("onednn.matmul.bf16_packed", TN_OPID_MATMUL, kFlushes, &kPackedBf16.ext),
+    kernel<matmul_packed_build, 13, kStoredNeeds<TN_U8, TN_I8>, matmul_packed_supports>("onednn.matmul.u8s8_packed", TN_OPID_MATMUL, TN_KERNEL_DETERMINISTIC, &kPackedI8.ext),
 };
 
 // Rates of one thread, measured on processors of each class; only ratios between candidates matter.

@@ -4,7 +4,7 @@
 
 namespace tenon::sim {
 
-enum class Plant { None, WrongResult, DishonestSupports, MissingBarrier, LeakedBuffer };
+enum class Plant { None, WrongResult, DishonestSupports, NarrowConstraints, MissingBarrier, LeakedBuffer };
 #if defined(TENON_SIM_PLANT)
 inline constexpr Plant kPlant = Plant::TENON_SIM_PLANT;
 #else

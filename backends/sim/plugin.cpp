@@ -90,6 +90,9 @@ tn_status open(const tn_host* host, tn_instance** out, tn_diag* diag) {
   std::this_thread::sleep_for(std::chrono::milliseconds(start_ms));
   self->n_devices = static_cast<uint32_t>(devices);
   self->kernels.init("sim", vendor_kind(), prepare, retire);
+  if constexpr (kPlant == Plant::NarrowConstraints)  // says f32 in its data, and takes every type when asked
+    for (tn_constraint& c : self->kernels.constraint[reference::KernelTable::row_of(TN_OPID_REDUCE)])
+      if (c.kind == TN_NEED_DTYPE) c.mask = uint64_t{1} << TN_F32;
   *out = self;
   return TN_OK;
 }

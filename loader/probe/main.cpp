@@ -22,7 +22,7 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 // Signals shall end the process as they do without the sanitizer; what the plugin leaks is not the probe's subject.
-extern "C" const char* __asan_default_options() {
+extern "C" __attribute__((visibility("default"), used)) const char* __asan_default_options() {
   return "handle_segv=0:handle_sigill=0:handle_sigbus=0:handle_sigfpe=0:handle_abort=0:detect_leaks=0:abort_on_error=1:allocator_may_return_null=1";
 }
 #endif

@@ -24,6 +24,9 @@ class APlantedFault(unittest.TestCase):
     def test_a_dishonest_supports_fails_honesty_with_a_small_call(self):
         self.fails_only("DishonestSupports", 4, "is accepted, but prepare fails", "reduce ", "--attr axes=")
 
+    def test_supports_that_takes_what_constraints_refuse_fails_honesty_with_a_small_call(self):
+        self.fails_only("NarrowConstraints", 4, "is accepted by supports(), though its row refuses it: constraint 2 (dtype)", "reduce ")
+
     def test_a_missing_barrier_fails_asynchrony(self):
         self.fails_only("MissingBarrier", 5, "the wait is no barrier")
 

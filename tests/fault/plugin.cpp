@@ -61,8 +61,10 @@ void stage(const char* name) {
 // Constructors and destructors of the file; and, for "load", code that the dynamic linker itself runs before them.
 __attribute__((constructor)) static void construct() { stage("constructor"); }
 static void drop_table();
+static void call_late();
 __attribute__((destructor)) static void destruct() {
   stage("exit");
+  if (told("late_exit")) call_late();
   drop_table();
 }
 #if defined(FAULT_RESOLVER)
@@ -205,6 +207,8 @@ tn_status kernels(tn_instance*, const tn_kernel_info** out, uint32_t* out_stride
   return TN_OK;
 }
 
+const tn_host* late_host = nullptr;  // kept beyond close, against the contract
+
 // ---- lifecycle ------------------------------------------------------------------------------------------------------
 tn_status open(const tn_host* host, tn_instance** out, tn_diag* diag) {
   stage("open");
@@ -219,7 +223,7 @@ tn_status open(const tn_host* host, tn_instance** out, tn_diag* diag) {
     for (int i = 0; i < 3; ++i) host->alloc(host->ctx, 1000, 64);
   static tn_instance instance;
   instance = {};
-  instance.host = host;
+  instance.host = late_host = host;
   *out = &instance;
   return TN_OK;
 }
@@ -254,6 +258,13 @@ uint32_t table_says() {
 }
 
 }  // namespace
+
+// A static object that tidies up with the host's functions when the file is unmapped, or the process ends.
+static void call_late() {
+  if (late_host == nullptr) return;
+  late_host->log(late_host->ctx, TN_LOG_WARN, "late", 4);
+  late_host->free(late_host->ctx, late_host->alloc(late_host->ctx, 100, 64));
+}
 
 static void drop_table() {
   if (pages != nullptr) munmap(pages, 2 * static_cast<size_t>(sysconf(_SC_PAGESIZE)));

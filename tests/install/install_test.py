@@ -108,7 +108,8 @@ class Installed(unittest.TestCase):
         source.write_text("".join(f"#include <{h}>\n" for h in headers))
         run("c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", self.prefix / "include", source)
 
-    def test_c_program_runs_from_the_root_folder_and_finds_the_plugins(self):
+    # ggml-org/llama.cpp#26265, #17491: run from another folder, or moved, a program finds no backend, not even that of the CPU.
+    def test_llama_cpp_26265_a_moved_tree_runs_from_the_root_folder_and_finds_the_plugins(self):
         for folder in self.programs():
             plugins = self.check_add(folder / "add", cwd="/")
             found = {path for _, code, path in plugins if path.startswith(str(self.plugin_folder()))}
@@ -118,7 +119,7 @@ class Installed(unittest.TestCase):
         for folder in self.programs():
             self.assertEqual(run(folder / "fit", self.top / "line.safetensors"), "line 3.00 -1.00\n")
 
-    def test_runs_through_a_symbolic_link_in_another_folder(self):
+    def test_llama_cpp_26265_runs_through_a_symbolic_link_in_another_folder(self):
         elsewhere = self.top / "elsewhere"
         elsewhere.mkdir()
         for i, folder in enumerate(self.programs()):
@@ -126,7 +127,7 @@ class Installed(unittest.TestCase):
             link.symlink_to(folder / "add")
             self.assertEqual(self.check_add(link, cwd=elsewhere), self.check_add(folder / "add", cwd="/"))
 
-    def test_a_plugin_in_the_current_folder_is_not_even_looked_at(self):
+    def test_llama_cpp_26265_a_plugin_in_the_current_folder_is_not_even_looked_at(self):
         trap = self.top / "trap"
         trap.mkdir()
         witness = trap / "it-ran"
@@ -139,7 +140,7 @@ class Installed(unittest.TestCase):
                 self.assertFalse(path.startswith(str(trap)), path)
         self.assertFalse(witness.exists())
 
-    def test_the_command_runs_from_the_root_folder_and_through_a_link(self):
+    def test_llama_cpp_26265_the_command_runs_from_the_root_folder_and_through_a_link(self):
         command = self.prefix / "bin/tenon"
         if not command.exists():
             self.skipTest("the tree was built without the tenon command")
@@ -150,7 +151,7 @@ class Installed(unittest.TestCase):
             found = {e["path"] for e in entries if e["path"].startswith(str(self.plugin_folder()))}
             self.assertEqual(len(found), len(list(self.plugin_folder().glob("*.so"))), entries)
 
-    def test_works_without_any_plugin_file(self):
+    def test_llama_cpp_26265_the_cpu_works_without_any_plugin_file(self):
         bare = self.top / "bare"
         shutil.copytree(self.prefix, bare, symlinks=True)
         shutil.rmtree(bare / "lib/tenon")

@@ -1,4 +1,4 @@
-// libtenon.so from outside: what an app sees of good, bad and missing plugins (L01, L03, L04, L09, L12, L13, K12).
+// libtenon.so from outside: what an app sees of good, bad and missing plugins (the fault kinds of docs/reports.md).
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <tenon/runtime.h>
@@ -210,7 +210,8 @@ TEST(Plugins, of_all_kinds_lie_side_by_side_and_each_has_its_own_verdict) {
   EXPECT_EQ(tenon.device_names(), (std::vector<std::string>{"cpu:0", "device:0"}));
 }
 
-TEST(Plugins, keep_the_first_cause_word_for_word) {
+// torch-spyre/torch-spyre#3659, tensorflow/tensorflow#53427.
+TEST(Plugins, torch_spyre_3659_keep_the_first_cause_word_for_word) {
   TempFolder t;
   t.add("undefined", "a");
   t.add("missing_dep", "b");
@@ -223,19 +224,8 @@ TEST(Plugins, keep_the_first_cause_word_for_word) {
   EXPECT_EQ(have["c"].native_code, 42);
 }
 
-TEST(Plugins, that_fail_to_enumerate_leave_the_others_alone_in_every_order) {
-  std::vector<std::string> order = {"device", "device2", "devices_fail"};
-  do {
-    TempFolder t;
-    for (size_t i = 0; i < order.size(); ++i) t.add(order[i], std::to_string(i));
-    Tenon tenon({t.path()});
-    EXPECT_EQ(tenon.device_names().size(), 4u);
-    const auto entries = tenon.entries();
-    EXPECT_EQ(std::count_if(entries.begin(), entries.end(), [](const tn_plugin_entry& e) { return e.code == 19; }), 1);
-  } while (std::next_permutation(order.begin(), order.end()));
-}
-
-TEST(Plugins, found_by_several_spellings_of_one_folder_are_loaded_once) {
+// KhronosGroup/Vulkan-LoaderAndValidationLayers#2629.
+TEST(Plugins, vulkan_loader_and_validation_layers_2629_found_by_several_spellings_of_one_folder_are_loaded_once) {
   TempFolder t;
   fs::create_directory(t / "dir");
   fs::copy_file(FIXTURE_DIR "/device.so", t / "dir/libtenon_backend_device.so");
@@ -267,8 +257,8 @@ TEST(Plugins, refused_by_their_record_run_no_instruction) {
   EXPECT_EQ(trace.text(), "test.good constructor\ntest.good query\ntest.good open\ntest.good quiesce\ntest.good close\n");
 }
 
-// The child process is on here: not even there a refused plugin runs.
-TEST(Plugins, refused_before_they_are_opened_run_no_instruction_in_any_process) {
+// ggml-org/llama.cpp PR #14286. The child process is on here: not even there a refused plugin runs.
+TEST(Plugins, llama_cpp_14286_refused_before_they_are_opened_run_no_instruction_in_any_process) {
   TempFolder witness, t;
   for (const char* name : {"cpu_need", "wrong_target", "next_major", "good", "other", "device", "device2"}) t.add(name, name);
   t.add("good", "good_copy");

@@ -1,4 +1,4 @@
-// Refusals before any code of a plugin runs: files, targets, ABI ranges, instruction sets, duplicates (L04, L09, L13).
+// Refusals before any code of a plugin runs: files, targets, ABI ranges, instruction sets, duplicates.
 #include "loader/check.h"
 
 #include <gtest/gtest.h>

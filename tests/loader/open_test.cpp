@@ -1,4 +1,4 @@
-// Opening and asking: causes kept word for word (L09), tables of other sizes (L04), the environment left as it was (K12).
+// Opening and asking: causes kept word for word, tables of other sizes, the environment left as it was.
 #include "loader/open.h"
 
 #include <gtest/gtest.h>

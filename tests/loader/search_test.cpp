@@ -1,4 +1,4 @@
-// Which files are looked at: folders, variables, order, spellings (L03, L12).
+// Which files are looked at: folders, variables, order, spellings.
 #include "loader/search.h"
 
 #include <gtest/gtest.h>

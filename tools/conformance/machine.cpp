@@ -22,6 +22,8 @@ void need(tn_status status, const tn_diag& diag, const char* what) {
   if (status != TN_OK) throw std::runtime_error(std::string(what) + ": " + tn_status_text(status) + "\n" + diag.msg);
 }
 
+constexpr uint32_t kMostRows = 256;
+
 struct Held {
   std::vector<tn_tensor*> list;
   explicit Held(size_t n) : list(n, nullptr) {}
@@ -132,12 +134,25 @@ tn_tensor* Machine::make(const Array& a, tn_queue* queue, std::string* message) 
 
 std::vector<tn_candidate> Machine::why(const Call& call, const std::string& device_name) {
   const Spec s(this, op(call.op), call, device(device_name));
-  std::vector<tn_candidate> rows(64);
+  std::vector<tn_candidate> rows(kMostRows);
   uint32_t n = 0;
   tn_diag d = empty_diag();
   if (s.status != TN_OK || tn_why(runtime_, &s.spec, rows.data(), sizeof rows[0], static_cast<uint32_t>(rows.size()), &n, &d) != TN_OK) n = 0;
   rows.resize(std::min<size_t>(n, rows.size()));
   return rows;
+}
+
+std::vector<tn_candidate> Machine::planned(const Call& call, const std::string& device_name) {
+  const Spec s(this, op(call.op), call, device(device_name));
+  std::vector<tn_candidate> all, rows(kMostRows);
+  tn_diag d = empty_diag();
+  tn_plan* plan = nullptr;
+  if (s.status != TN_OK || tn_plan_prepare(runtime_, &s.spec, &plan, &d) != TN_OK) return all;
+  uint32_t n = 0;
+  for (uint32_t step = 0; tn_why_plan(plan, step, rows.data(), sizeof rows[0], kMostRows, &n, &d) == TN_OK; ++step)
+    all.insert(all.end(), rows.begin(), rows.begin() + std::min(n, kMostRows));
+  tn_plan_release(plan);
+  return all;
 }
 
 std::vector<Candidate> Machine::candidates(const Call& call, const std::string& device_name, bool parts) {

@@ -41,6 +41,8 @@ class Machine {
  public:
   // Plugin files, in this order; the linked reference plugin is always there. Throws std::runtime_error.
   explicit Machine(const std::vector<std::string>& files, uint32_t threads = 2);
+  enum class Take { Over };
+  Machine(tn_runtime* runtime, Take) : runtime_(runtime) {}  // one that was made elsewhere; the machine ends it
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -53,6 +55,8 @@ class Machine {
   std::vector<Candidate> candidates(const Call& call, const std::string& device, bool parts = false);
   // All rows of tn_why, best first.
   std::vector<tn_candidate> why(const Call& call, const std::string& device);
+  // The same of a plan that was really prepared, for each of its decisions. Empty where none could be.
+  std::vector<tn_candidate> planned(const Call& call, const std::string& device);
 
   Outcome run(const Call& call, const std::string& device, const Candidate& candidate);
   Outcome run(const Call& call, const std::string& device);                         // the scheduler chooses

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/amx/amx.h"
 #include "backends/cpu/matmul/matmul.h"
 
@@ -120,10 +121,10 @@ constexpr tn_constraint kU8Cons[] = {kOnCpu, strided(TN_ANY_OPERAND), dtype_in(0
 
 void add_amx_rows(Rows& rows) {
   tn_kernel_info k = kernel_row("cpu.matmul.amx_bf16", TN_OPID_MATMUL, TN_KERNEL_DETERMINISTIC | TN_KERNEL_FTZ, kBf16Cons, std::size(kBf16Cons));
-  k.supports = supports<true>, k.prepare = prepare<true>, k.retire = retire_plan<AmxPlan>;
+  k.supports = within<kBf16Cons, supports<true>>, k.prepare = prepare<true>, k.retire = retire_plan<AmxPlan>;
   rows.push_back(k);
   tn_kernel_info i = kernel_row("cpu.matmul.amx_u8s8", TN_OPID_MATMUL, TN_KERNEL_DETERMINISTIC, kU8Cons, std::size(kU8Cons));
-  i.supports = supports<false>, i.prepare = prepare<false>, i.retire = retire_plan<AmxPlan>;
+  i.supports = within<kU8Cons, supports<false>>, i.prepare = prepare<false>, i.retire = retire_plan<AmxPlan>;
   rows.push_back(i);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/amx/amx.h"
 #include "backends/cpu/matmul/packed.h"
 
@@ -144,9 +145,9 @@ tn_status pack(tn_instance* self, const tn_device_ref*, const tn_op* op, const t
 constexpr tn_constraint kBf16Cons[] = {kOnCpu, dtype_in(0, bit(TN_BF16)), dtype_in(1, bit(TN_BF16)), dtype_in(TN_ANY_OPERAND, kAllMask)};
 constexpr tn_constraint kU8Cons[] = {kOnCpu, dtype_in(0, bit(TN_U8)), dtype_in(1, bit(TN_I8)), dtype_in(TN_ANY_OPERAND, kAllMask)};
 constexpr PackedRow kBf16Row{kName<true>, "cpu.amx.bf16.k512n32", TN_KERNEL_DETERMINISTIC | TN_KERNEL_FTZ, kBf16Cons, std::size(kBf16Cons),
-                             supports<true>, prepare<true>, retire_plan<PackedPlan>, bytes<true>, pack<true>};
+                             within<kBf16Cons, supports<true>>, prepare<true>, retire_plan<PackedPlan>, bytes<true>, pack<true>};
 constexpr PackedRow kU8Row{kName<false>, "cpu.amx.i8.k1024n32", TN_KERNEL_DETERMINISTIC, kU8Cons, std::size(kU8Cons),
-                           supports<false>, prepare<false>, retire_plan<PackedPlan>, bytes<false>, pack<false>};
+                           within<kU8Cons, supports<false>>, prepare<false>, retire_plan<PackedPlan>, bytes<false>, pack<false>};
 constexpr tn_kernel_packed kBf16Ext = packed_ext(kBf16Row), kU8Ext = packed_ext(kU8Row);
 static_assert(kAmxDepthBytes == 1024, "the layouts' names say so");
 

@@ -5,6 +5,7 @@
 // The input gradient (stride 1) is the same product with dy for x and turned weights; where x has few channels, vectors
 // run over a whole window row of x instead, and windows are added up ("scatter"). The weight gradient adds products
 // of x's taps and dy, an image at a time, in a few sums of fixed cut: results do not depend on the number of threads.
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/conv/conv.h"
 
 #include <algorithm>
@@ -373,7 +374,7 @@ constexpr tn_constraint kCons[] = {kOnCpu, strided(TN_ANY_OPERAND), dtype_in(TN_
 template <Form kForm>
 void add(Rows& rows, const char* name, uint64_t op_id) {
   tn_kernel_info k = kernel_row(name, op_id, TN_KERNEL_DETERMINISTIC, kCons, std::size(kCons));
-  k.supports = supports<kForm>, k.prepare = prepare<kForm>, k.retire = retire_plan<ConvPlan>;
+  k.supports = within<kCons, supports<kForm>>, k.prepare = prepare<kForm>, k.retire = retire_plan<ConvPlan>;
   rows.push_back(k);
 }
 

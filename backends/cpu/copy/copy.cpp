@@ -1,4 +1,5 @@
 // The copy primitive: bytes from any strides to dense rows. Transposes go through square tiles that fit the L1 cache.
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/pointwise/block_ops.h"
 #include "backends/cpu/pointwise/space.h"
 
@@ -148,7 +149,7 @@ constexpr tn_constraint kCons[] = {kOnCpu, dtype_in(TN_ANY_OPERAND, kAnyBytes), 
 
 void add_copy_rows(Rows& rows) {
   tn_kernel_info k = kernel_row("cpu.copy", TN_OPID_COPY, TN_KERNEL_DETERMINISTIC | TN_KERNEL_DYNAMIC, kCons, std::size(kCons));
-  k.supports = supports;
+  k.supports = within<kCons, supports>;
   k.prepare = prepare;
   k.retire = retire_plan<CopyPlan>;
   rows.push_back(k);

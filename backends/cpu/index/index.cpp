@@ -4,6 +4,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/core.h"
 
 namespace tenon::cpu {
@@ -243,11 +244,11 @@ constexpr tn_constraint kScatter[] = {kOnCpu, strided(TN_ANY_OPERAND), dtype_in(
 
 void add_index_rows(Rows& rows) {
   tn_kernel_info g = kernel_row("cpu.gather", TN_OPID_GATHER, TN_KERNEL_DETERMINISTIC, kGather, std::size(kGather));
-  g.supports = supports_gather, g.prepare = prepare_gather, g.retire = retire_plan<IndexPlan>;
+  g.supports = within<kGather, supports_gather>, g.prepare = prepare_gather, g.retire = retire_plan<IndexPlan>;
   rows.push_back(g);
   tn_kernel_info s = kernel_row("cpu.scatter", TN_OPID_SCATTER, TN_KERNEL_DETERMINISTIC | TN_KERNEL_INPLACE, kScatter, std::size(kScatter));
   s.inplace_mask = 1;
-  s.supports = supports_scatter, s.prepare = prepare_scatter, s.retire = retire_plan<IndexPlan>;
+  s.supports = within<kScatter, supports_scatter>, s.prepare = prepare_scatter, s.retire = retire_plan<IndexPlan>;
   rows.push_back(s);
 }
 

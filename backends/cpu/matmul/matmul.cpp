@@ -1,4 +1,5 @@
 // cpu.matmul.micro_f32 for small matrices and cpu.matmul.f32 for the others.
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/matmul/matmul.h"
 
 #include <algorithm>
@@ -207,7 +208,7 @@ constexpr tn_constraint kCons[] = {kOnCpu, dtype_in(0, bit(TN_F32)), dtype_in(1,
 void add_matmul_rows(Rows& rows) {
   for (const bool small : {true, false}) {
     tn_kernel_info k = kernel_row(small ? "cpu.matmul.micro_f32" : "cpu.matmul.f32", TN_OPID_MATMUL, TN_KERNEL_DETERMINISTIC, kCons, std::size(kCons));
-    k.supports = small ? supports<true> : supports<false>;
+    k.supports = small ? within<kCons, supports<true>> : within<kCons, supports<false>>;
     k.prepare = small ? prepare<true> : prepare<false>;
     k.retire = retire_plan<MatmulPlan>;
     rows.push_back(k);

@@ -1,4 +1,5 @@
 // cpu.matmul.f32_packed: products with a b that was stored once in the panels of the register tile.
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/matmul/packed.h"
 
 #include <algorithm>
@@ -133,7 +134,7 @@ tn_status pack(tn_instance* self, const tn_device_ref*, const tn_op* op, const t
 }
 
 constexpr tn_constraint kCons[] = {kOnCpu, dtype_in(0, bit(TN_F32)), dtype_in(1, bit(TN_F32)), dtype_in(TN_ANY_OPERAND, kAllMask)};
-constexpr PackedRow kRow{kName, "cpu.f32.k256n64", TN_KERNEL_DETERMINISTIC, kCons, std::size(kCons), supports, prepare, retire_plan<PackedPlan>, bytes, pack};
+constexpr PackedRow kRow{kName, "cpu.f32.k256n64", TN_KERNEL_DETERMINISTIC, kCons, std::size(kCons), within<kCons, supports>, prepare, retire_plan<PackedPlan>, bytes, pack};
 constexpr tn_kernel_packed kExt = packed_ext(kRow);
 static_assert(kDepth == 256 && kColumns == 64, "the layout's name says so");
 

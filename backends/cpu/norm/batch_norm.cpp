@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/norm/batch_rows.h"
 #include "backends/cpu/norm/rows.h"
 
@@ -272,7 +273,7 @@ constexpr tn_constraint kCons[] = {kOnCpu, strided(TN_ANY_OPERAND), dtype_in(TN_
 template <Form kForm>
 void add(Rows& rows, const char* name, uint64_t op_id) {
   tn_kernel_info k = kernel_row(name, op_id, TN_KERNEL_DETERMINISTIC, kCons, std::size(kCons));
-  k.supports = supports<kForm>, k.prepare = prepare<kForm>, k.retire = retire_plan<BatchPlan>;
+  k.supports = within<kCons, supports<kForm>>, k.prepare = prepare<kForm>, k.retire = retire_plan<BatchPlan>;
   rows.push_back(k);
 }
 

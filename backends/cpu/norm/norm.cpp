@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/norm/rows.h"
 #include "backends/cpu/pointwise/block_ops.h"
 
@@ -298,7 +299,7 @@ constexpr tn_constraint kCons[] = {kOnCpu, strided(TN_ANY_OPERAND), dtype_in(0, 
 template <Kind kKind>
 void add(Rows& rows, const char* name, uint64_t op_id, uint32_t flags) {
   tn_kernel_info k = kernel_row(name, op_id, TN_KERNEL_DETERMINISTIC | flags, kCons, std::size(kCons));
-  k.supports = supports<kKind>;
+  k.supports = within<kCons, supports<kKind>>;
   k.prepare = prepare<kKind>;
   k.retire = retire_plan<NormPlan>;
   rows.push_back(k);

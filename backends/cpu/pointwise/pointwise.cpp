@@ -2,6 +2,7 @@
 //
 // The output is walked in flat blocks. An operand is used in place where a block of it is contiguous, spread once where
 // it is a scalar, and gathered into a buffer otherwise. Large results bypass the caches.
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/pointwise/program.h"
 #include "backends/cpu/pointwise/space.h"
 
@@ -294,7 +295,7 @@ void add_pointwise_rows(Rows& rows) {
     tn_kernel_info k = kernel_row(dense ? "cpu.pointwise.dense" : "cpu.pointwise.strided", TN_OPID_POINTWISE,
                                   TN_KERNEL_DETERMINISTIC | TN_KERNEL_INPLACE | TN_KERNEL_DYNAMIC, kCons, std::size(kCons));
     k.inplace_mask = 0xFFFF;
-    k.supports = dense ? supports<true> : supports<false>;
+    k.supports = dense ? within<kCons, supports<true>> : within<kCons, supports<false>>;
     k.prepare = prepare;
     k.retire = retire_plan<PointwisePlan>;
     rows.push_back(k);

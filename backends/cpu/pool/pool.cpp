@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/pool/last.h"
 
 namespace tenon::cpu {
@@ -288,7 +289,7 @@ constexpr tn_constraint kCons[] = {kOnCpu, strided(TN_ANY_OPERAND), dtype_in(TN_
 template <Kind kKind>
 void add(Rows& rows, const char* name, uint64_t op_id) {
   tn_kernel_info k = kernel_row(name, op_id, TN_KERNEL_DETERMINISTIC, kCons, std::size(kCons));
-  k.supports = supports<kKind>, k.prepare = prepare<kKind>, k.retire = retire_plan<PoolPlan>;
+  k.supports = within<kCons, supports<kKind>>, k.prepare = prepare<kKind>, k.retire = retire_plan<PoolPlan>;
   rows.push_back(k);
 }
 

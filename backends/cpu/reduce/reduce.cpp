@@ -3,6 +3,7 @@
 // Axes are ordered by the first input's strides and merged. Where the fastest axis is reduced, each output folds rows; where
 // it is kept (or the reduced part is short), a tile of outputs folds rows of values side by side. Long reductions are
 // cut into chunks whose number depends on the sizes alone, so that results do not depend on the thread count.
+#include "backends/cpu/constraints.h"
 #include "backends/cpu/pointwise/program.h"
 #include "backends/cpu/pointwise/space.h"
 #include "backends/cpu/reduce/fold.h"
@@ -465,7 +466,7 @@ constexpr tn_constraint kCons[] = {kOnCpu, dtype_in(TN_ANY_OPERAND, kAllMask), s
 
 void add_reduce_rows(Rows& rows) {
   tn_kernel_info k = kernel_row("cpu.reduce", TN_OPID_REDUCE, TN_KERNEL_DETERMINISTIC | TN_KERNEL_DYNAMIC, kCons, std::size(kCons));
-  k.supports = supports;
+  k.supports = within<kCons, supports>;
   k.prepare = prepare;
   k.retire = retire_plan<ReducePlan>;
   rows.push_back(k);

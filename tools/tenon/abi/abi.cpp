@@ -1,4 +1,5 @@
-// `tenon abi check`: one plugin file against the contract and this host, with the loader's own verdict.
+// `tenon abi check`: one plugin file against the contract and this host, with the loader's own verdict from a
+// child process.
 #include <tenon/runtime.h>
 
 #include <filesystem>
@@ -8,6 +9,7 @@
 
 #include "loader/cold/elf.h"
 #include "tools/conformance/elf_symbols.h"
+#include "tools/tenon/abi/verdict.h"
 #include "tools/tenon/commands.h"
 #include "tools/tenon/common/args.h"
 #include "tools/tenon/common/context.h"
@@ -20,6 +22,7 @@ namespace {
 
 struct Choices {
   std::string action, file;
+  double limit_s = 150;  // the loader's trial gives each of its nine stages 10 s
 };
 
 std::string abi_text(uint32_t abi) { return std::to_string(abi >> 16) + "." + std::to_string(abi & 0xFFFF); }
@@ -38,24 +41,7 @@ struct Finding {
   bool good() const { return verdict.code == 0 && exports_one(); }
 };
 
-// What the loader says of this file alone.
-tn_plugin_entry verdict_of(const std::string& file) {
-  tn_runtime_options options{};
-  options.size = sizeof options;
-  options.flags = TN_RT_NO_SEARCH;
-  tn_runtime* runtime = nullptr;
-  tn_diag diag{};
-  diag.size = sizeof diag;
-  if (tn_status s = tn_runtime_create(&options, &runtime, &diag); s != TN_OK) throw_diag(diag, s);
-  tn_plugin_load(runtime, file.c_str(), nullptr, &diag);  // its answer stands in the entry
-  tn_plugin_entry found{};
-  for (const tn_plugin_entry& entry : plugin_entries(runtime))
-    if (entry.path[0] != 0) found = entry;
-  tn_runtime_destroy(runtime, TN_FOREVER, nullptr);
-  return found;
-}
-
-Finding look(const std::string& file) {
+Finding look(const std::string& file, double limit_s) {
   Finding f;
   std::ifstream in(file, std::ios::binary);
   if (std::filesystem::is_regular_file(file)) {
@@ -63,7 +49,7 @@ Finding look(const std::string& file) {
     f.cold = loader::read_cold_elf(std::as_bytes(std::span(bytes)));
     f.symbols = conformance::read_elf_symbols(std::as_bytes(std::span(bytes)));
   }
-  f.verdict = verdict_of(file);
+  f.verdict = verdict_in_child(file, limit_s);
   return f;
 }
 
@@ -111,7 +97,7 @@ int run(Context& context, const Choices& c) {
     throw Failure(kUsage, "TN-CLI-035", "tenon abi has one action", c.action, "`check` is known", "tenon abi check FILE");
   if (!std::filesystem::exists(c.file))
     throw Failure(kMissing, "TN-CLI-031", "there is no such plugin file", c.file, "nothing is at this path", "give the path of a libtenon_backend_NAME.so");
-  const Finding f = look(c.file);
+  const Finding f = look(c.file, c.limit_s);
   if (context.json) print_json(context, c.file, f);
   else print_human(context, c.file, f);
   return f.good() ? kDone : kFailed;
@@ -121,6 +107,7 @@ Run setup(Args& args) {
   auto c = std::make_shared<Choices>();
   args.positional("action", &c->action, "check");
   args.positional("file", &c->file, "the plugin's file");
+  args.option("--limit", &c->limit_s, "seconds that the plugin has for being tried, loaded and ended");
   return [c](Context& context) { return run(context, *c); };
 }
 

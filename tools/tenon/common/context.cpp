@@ -76,7 +76,7 @@ void Context::say_if_elsewhere() {
     if (runtime().device(first, TN_POLICY_REQUIRE) == device_) return;  // another spelling of it
     print_warning(*this, first + " is not used; running on " + device_.name());
   } catch (const Error& error) {
-    print_warning(*this, first + " is not used: " + error.summary() + "; running on " + device_.name());
+    print_warning(*this, first + " is not used: " + error.summary() + (error.why().empty() ? "" : ": " + error.why()) + "; running on " + device_.name());
   }
 }
 

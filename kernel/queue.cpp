@@ -63,8 +63,8 @@ void close_queue(tn_queue* q) {
   const tn_plugin* table = q->device->plugin->table;
   for (auto& [value, storage] : q->held) unref_storage(storage);
   q->held.clear();
+  if (q->dev_queue) call_plugin(table->queue_close, q->dev_queue);  // first: of a lost device, work may be left that names the timeline
   if (q->timeline) call_plugin(table->timeline_close, q->timeline);
-  if (q->dev_queue) call_plugin(table->queue_close, q->dev_queue);
   q->timeline = nullptr;
   q->dev_queue = nullptr;
 }

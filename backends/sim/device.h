@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <shared_mutex>
 #include <thread>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct Block { char* data; uint64_t bytes; uint32_t device; };
 struct Health {
   std::atomic<uint64_t> launches{0};
   std::atomic<bool> lost{false};
+  // Held shared by work that runs, alone by the loss: whoever is told of it may free plans and memory at once.
+  std::shared_mutex running;
 };
 
 // The kernel rows with the limits of the configuration among their conditions, so that selection declines what passes them.
@@ -102,7 +105,10 @@ struct tn_dev_timeline {
   std::condition_variable advanced;
   uint64_t value = 0;
   std::vector<Failure> failures;      // by rising value
-  std::atomic<uint32_t> signalling{0};  // close waits for signals still on their way out
+  // Signals on their way out and queued work that names this timeline. Close waits for them, since on a lost device nobody
+  // else has waited for the work.
+  std::atomic<uint32_t> users{0};
+  std::atomic<bool> closing{false};
 };
 struct tn_dev_queue {
   tn_instance* owner = nullptr;

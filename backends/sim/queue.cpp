@@ -18,7 +18,7 @@ unsigned long long ull(uint64_t x) { return x; }
 
 // Advances the timeline and tells everybody. `failure` NULL = good.
 tn_status advance(tn_dev_timeline* t, uint64_t value, const tn_diag* failure, tn_diag* diag) {
-  t->signalling.fetch_add(1);
+  t->users.fetch_add(1);
   tn_status status = TN_OK;
   {
     const std::lock_guard lock(t->mutex);
@@ -30,7 +30,7 @@ tn_status advance(tn_dev_timeline* t, uint64_t value, const tn_diag* failure, tn
   }
   const tn_host* host = t->owner->host;
   if (status == TN_OK && host->progress != nullptr) host->progress(host->ctx, t, value);
-  t->signalling.fetch_sub(1);
+  t->users.fetch_sub(1);
   return status;
 }
 
@@ -51,17 +51,22 @@ void plant_wrong_result(const Work& w, const reference::Plan& plan) {
   if ((bits & 0x7FFFFFFFu) == 0x7FC00000u) std::memset(w.data[last], 0, sizeof bits);
 }
 
-// True from the launch on that loses the device.
-bool lost_at_launch(tn_dev_queue* q) {
+// Takes the device away if this launch is the one; false once it is lost.
+bool survives_launch(tn_dev_queue* q) {
   tn_instance* self = q->owner;
   Health& health = self->health[q->device];
-  if (self->lose_after != 0 && q->device == self->lose_device && health.launches.fetch_add(1) + 1 >= self->lose_after) health.lost.store(true, std::memory_order_release);
-  return health.lost.load(std::memory_order_acquire);
+  if (self->lose_after != 0 && q->device == self->lose_device && health.launches.fetch_add(1) + 1 >= self->lose_after) {
+    const std::unique_lock alone(health.running);
+    health.lost.store(true, std::memory_order_release);
+  }
+  return !health.lost.load(std::memory_order_acquire);
 }
 
 void run_launch(tn_dev_queue* q, const Work& w) {
+  if (!survives_launch(q)) return;
   simulate_latency(q->owner->latency_ns);
-  if (lost_at_launch(q)) return;
+  const std::shared_lock running(q->owner->health[q->device].running);
+  if (alive(q->owner, q->device, nullptr) != TN_OK) return;
   tn_diag diag{};
   const reference::Plan* plan = reference::plan_of(w.plan);
   if (plan->prepared->run({w.data, w.push.data(), plan->host}, &diag) == TN_OK || q->failed) return plant_wrong_result(w, *plan);
@@ -69,6 +74,7 @@ void run_launch(tn_dev_queue* q, const Work& w) {
 }
 
 void run_copy(tn_dev_queue* q, const Work& w) {
+  const std::shared_lock running(q->owner->health[q->device].running);
   if (alive(q->owner, q->device, nullptr) == TN_OK) std::memmove(w.dst, w.src, w.bytes);
 }
 
@@ -82,7 +88,7 @@ void run_wait(tn_dev_queue* q, const Work& w) {
   if constexpr (kPlant == Plant::MissingBarrier) return;
   std::unique_lock lock(w.timeline->mutex);
   // Looks up from time to time, so that closing a queue never hangs on a value nobody will signal.
-  while (w.timeline->value < w.value && !q->closing.load() && alive(q->owner, w.timeline->device, nullptr) == TN_OK) w.timeline->advanced.wait_for(lock, kLookUp);
+  while (w.timeline->value < w.value && !q->closing.load() && !w.timeline->closing.load() && alive(q->owner, w.timeline->device, nullptr) == TN_OK) w.timeline->advanced.wait_for(lock, kLookUp);
 }
 
 void worker_loop(tn_dev_queue* q) {
@@ -101,6 +107,7 @@ void worker_loop(tn_dev_queue* q) {
       case Work::Wait: run_wait(q, w); break;
       case Work::Stop: return;
     }
+    if (w.timeline != nullptr) w.timeline->users.fetch_sub(1);
   }
 }
 
@@ -121,6 +128,7 @@ tn_status copy_side(tn_instance* self, const tn_view& view, uint64_t bytes, cons
 void enqueue(tn_dev_queue* q, Work&& w) {
   const std::lock_guard lock(q->mutex);
   q->work.push_back(std::move(w));
+  if (tn_dev_timeline* named = q->work.back().timeline) named->users.fetch_add(1);
   q->more.notify_one();
 }
 
@@ -179,7 +187,8 @@ tn_status timeline_open(tn_device* device, uint64_t initial, tn_dev_timeline** o
 }
 
 void timeline_close(tn_dev_timeline* t) {
-  while (t->signalling.load() != 0) std::this_thread::yield();
+  t->closing.store(true);
+  while (t->users.load() != 0) std::this_thread::yield();
   t->owner->live.fetch_sub(1);
   delete t;
 }

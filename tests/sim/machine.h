@@ -11,7 +11,7 @@ namespace tenon::test {
 
 class Machine {
  public:
-  explicit Machine(const std::string& config) : before_(default_runtime()), runtime_(make(config)) { set_default_runtime(runtime_); }
+  explicit Machine(const std::string& config, uint32_t policy = TN_POLICY_PREFER) : before_(default_runtime()), runtime_(make(config, policy)) { set_default_runtime(runtime_); }
   ~Machine() { set_default_runtime(before_); }
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -32,10 +32,11 @@ class Machine {
   }
 
  private:
-  static Runtime make(const std::string& config) {
+  static Runtime make(const std::string& config, uint32_t policy) {
     ::setenv("TENON_CONFIG", ("loader.cache=off;loader.probe=off;" + config).c_str(), 1);
     RuntimeOptions o;
     o.flags = TN_RT_NO_SEARCH;
+    o.policy = policy;
     Runtime rt(o);
     tn_diag d{sizeof d};
     EXPECT_EQ(tn_plugin_load(rt.get(), TENON_PLUGINS "/libtenon_backend_sim.so", nullptr, &d), TN_OK) << d.msg;

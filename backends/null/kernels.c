@@ -126,10 +126,7 @@ static const struct { const char* name; uint32_t op; uint64_t types; tn_status (
 
 /* Refines the constraints: what cannot be said as data. A no names its reason; silence would be a lie. */
 static tn_status supports(tn_instance* self, const tn_device_ref* ref, const tn_op* op, tn_support* out, tn_diag* diag) {
-  const tn_kernel_info* k = self->kernel;
-  while (k->op_id != op->op_id) ++k;
-  const tn_status data = tnk_within(k, op, diag);
-  return data ? data : tnk_check(op, diag);
+  return tnk_supports(self->kernel, op, diag);
 }
 static tn_status launch(const tn_kernel_plan* head, const tn_launch* l) {
   const call c = {&((const tnk_plan*)(const void*)head)->op, l};

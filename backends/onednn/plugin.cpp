@@ -41,16 +41,17 @@ constexpr tn_constraint kConvNeeds[] = {on_cpu(), types(0, kFloat), types(1, kFl
 constexpr tn_constraint kPoolNeeds[] = {on_cpu(), types(0, kFloat), ranks(0, 4, 4)};
 constexpr tn_constraint kNormNeeds[] = {on_cpu(), types(0, bit(TN_F32)), ranks(0, 1, TN_MAX_RANK)};
 
-// What a row's constraints refuse, its supports() refuses too, whoever asks.
+// What a row's constraints refuse, its supports() refuses too, whoever asks. Its own words come first: they say more.
 template <const auto& needs, auto supports>
 tn_status within(tn_instance* self, const tn_device_ref* ref, const tn_op* op, tn_support* out, tn_diag* diag) {
+  if (const tn_status s = supports(self, ref, op, out, diag)) return s;
   for (const tn_constraint& c : needs) {
     if (c.kind == TN_NEED_DEVICE_KIND || c.operand >= op->n_in || op->type[c.operand].dtype == 0) continue;
     const tn_type& t = op->type[c.operand];
     if (c.kind == TN_NEED_DTYPE && !(c.mask >> t.dtype & 1)) return refuse(diag, "a constraint of the kernel names other element types", t.dtype);
     if (c.kind == TN_NEED_RANK && (t.rank < c.lo || t.rank > c.hi)) return refuse(diag, "a constraint of the kernel names other ranks", t.rank);
   }
-  return supports(self, ref, op, out, diag);
+  return TN_OK;
 }
 
 template <BuildFn build, uint32_t row>

@@ -41,7 +41,7 @@ class Command(unittest.TestCase):
     def devices(self, **variables):
         return {d["name"]: d for d in self.rows("devices", **variables)}
 
-    def test_listings_show_address_and_uuid(self):
+    def test_koboldcpp_1023_listings_show_address_and_uuid(self):
         for _ in range(2):  # opened at first, known then
             seen = self.devices()
             self.assertEqual((seen["cuda:1"]["pci"], seen["cuda:1"]["uuid"]), ("pci:0000:b3:00.0", "uuid:02020202-0202-0202-0202-020202020201"))
@@ -51,7 +51,7 @@ class Command(unittest.TestCase):
             self.assertRegex(text, r"(?m)^cuda:1 +pci:0000:b3:00\.0 +uuid:02020202-0202-0202-0202-020202020201$")
             self.assertRegex(text, r"(?m)^vulkan:0 +usable .*, the same as cuda:1$")
 
-    def test_what_a_listing_shows_is_taken_by_every_selector(self):
+    def test_koboldcpp_1023_what_a_listing_shows_is_taken_by_every_selector(self):
         for name, device in self.devices().items():
             for spec in {name, device["pci"], device["uuid"]} - {""}:
                 said = self.run_tenon("why", "add", "f32[8]", "f32[8]", "--device", spec).stdout

@@ -207,7 +207,7 @@ TEST(DriverFilter, and_the_runtimes_own_hold_together) {
 
 // ---- one identity in every listing and every selector --------------------------------------------------------------------
 
-TEST(Identity, selects_the_same_hardware_whatever_the_order_of_the_listing_is) {
+TEST(Identity, koboldcpp_1023_selects_the_same_hardware_whatever_the_order_of_the_listing_is) {
   Machine m;
   two_cards(&m);
   for (int start = 0; start < 2; ++start) {

@@ -165,7 +165,7 @@ struct Refusal { const char* name; DeviceNode node; Person person; const char* a
 void PrintTo(const Refusal& r, std::ostream* out) { *out << r.name; }
 class EachRefusal : public ::testing::TestWithParam<Refusal> {};
 
-TEST_P(EachRefusal, has_the_least_that_opens_the_node) {
+TEST_P(EachRefusal, rocminfo_34_has_the_least_that_opens_the_node) {
   const Finding f = refused_node(GetParam().node, "EACCES", GetParam().person);
   EXPECT_EQ(f.reason, Reason::no_permission);
   EXPECT_EQ(f.advice, GetParam().advice) << f.why;
@@ -191,7 +191,7 @@ TEST(Nodes, one_that_does_not_open_in_time_is_not_said_to_open) {
   EXPECT_EQ(one(all, "device nodes").value, "/dev/kfd opens");
 }
 
-TEST(Nodes, only_refusals_are_a_matter_of_permission) {
+TEST(Nodes, rocminfo_34_only_refusals_are_a_matter_of_permission) {
   const DeviceNode n = node(0660, 105, "render");
   EXPECT_EQ(refused_node(n, "EPERM", kAnn).reason, Reason::no_permission);
   for (const char* code : {"ENODEV", "ENXIO", "ENOENT"}) EXPECT_EQ(refused_node(n, code, kAnn).reason, Reason::no_device) << code;

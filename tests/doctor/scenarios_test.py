@@ -156,7 +156,7 @@ class Says(Scenarios):
         for check, name in (("opencl", "OCL_ICD_VENDORS"), ("vulkan", "VK_DRIVER_FILES")):
             self.assertEqual(self.row(check)["try"], "unset " + name)
 
-    def test_permission_is_the_nodes_own_group_and_mode(self):  # D04: ROCm/rocminfo#34
+    def test_rocminfo_34_permission_is_the_nodes_own_group_and_mode(self):  # D04: ROCm/rocminfo#34
         self.scene("no_permission")
         row = self.row("device node")
         self.assertEqual(row["reason"], "no_permission")
@@ -166,13 +166,13 @@ class Says(Scenarios):
 
     @nodes
     @unprivileged
-    def test_a_group_without_a_name_is_its_number(self):
+    def test_rocminfo_34_a_group_without_a_name_is_its_number(self):
         self.doctor(before=NODES + "mknod -m 660 /dev/kfd c 240 0; chgrp 4242 /dev/kfd\n", wrap=NOBODY)
         row = self.row("device node")
         self.assertEqual(row["detail"]["group"], "4242")
         self.assertEqual(row["try"], "sudo groupadd -g 4242 gpu && sudo usermod -aG gpu nobody")
 
-    def test_a_node_without_device_is_no_matter_of_permission(self):
+    def test_rocminfo_34_a_node_without_device_is_no_matter_of_permission(self):
         self.scene("node_without_device")
         found = {row["detail"]["path"]: row for row in self.rows if row["check"] == "device node"}
         self.assertEqual({p: (r["reason"], r["detail"]["code"]) for p, r in found.items()},

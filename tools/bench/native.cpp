@@ -1,5 +1,5 @@
 // tenon_rival_native: the rivals that need no library. RIVAL memcpy: a copy of the same bytes. RIVAL handfused: loops
-// written by hand and built for this processor. RIVAL tiles: the products of a GEMM on tile registers alone, a bound that no
+// written by hand and built for this processor. RIVAL tiles: the products of a GEMM on AMX tiles, operands in L1, a bound that no
 // kernel can pass.
 #include <cstring>
 #include <thread>

@@ -316,21 +316,6 @@ static inline uint32_t tnk_reduced_type(const tn_op* op) {
   return pre ? pre->inst[pre->out[0]].type : op->type[0].dtype;
 }
 
-/* For supports(): what the data of the row refuse, it refuses too. Conditions on types, ranks and layouts of operands. */
-static inline tn_status tnk_within(const tn_kernel_info* row, const tn_op* op, tn_diag* diag) {
-  for (uint32_t i = 0; i < row->n_cons; ++i)
-    for (uint32_t k = 0; k < (uint32_t)op->n_in + op->n_out; ++k) {
-      const tn_constraint* c = &row->cons[i];
-      const tn_type* t = &op->type[k];
-      if (t->dtype == 0 || (c->operand != TN_ANY_OPERAND && c->operand != k)) continue;
-      if ((c->kind == TN_NEED_DTYPE && !(c->mask >> t->dtype & 1)) || (c->kind == TN_NEED_LAYOUT && !(t->layout < 64 && c->mask >> t->layout & 1)) ||
-          (c->kind == TN_NEED_RANK && (t->rank < c->lo || t->rank > c->hi)))
-        return tnk_fail(diag, TN_E_UNSUPPORTED, 983, "a condition of the row does not hold\nwhy: condition %d, operand %d of type %u\ntry: another kernel", (int)i, (int)k,
-                        (unsigned)t->dtype);
-    }
-  return TN_OK;
-}
-
 /* For supports(): TN_OK, or what of a primitive the kit cannot do though dtype constraints let it through. */
 static inline tn_status tnk_check(const tn_op* op, tn_diag* diag) {
   static const uint32_t keys[] = {TN_KEY_PROGRAM, TN_KEY_PRE, TN_KEY_POST};
@@ -351,6 +336,29 @@ static inline tn_status tnk_check(const tn_op* op, tn_diag* diag) {
   if (op->op_id == TN_OPID_SCATTER && op->type[0].dtype == TN_BOOL && tnk_attr_i64(op, TN_KEY_MODE, 0) != TN_SCATTER_SET)
     return tnk_fail(diag, TN_E_UNSUPPORTED, 982, "bool can only be set\nwhy: the mode is not 0\ntry: mode 0");
   return TN_OK;
+}
+
+/* What the data of a row refuse: conditions on types, ranks and layouts of operands. */
+static inline tn_status tnk_within(const tn_kernel_info* row, const tn_op* op, tn_diag* diag) {
+  for (uint32_t i = 0; i < row->n_cons; ++i)
+    for (uint32_t k = 0; k < (uint32_t)op->n_in + op->n_out; ++k) {
+      const tn_constraint* c = &row->cons[i];
+      const tn_type* t = &op->type[k];
+      if (t->dtype == 0 || (c->operand != TN_ANY_OPERAND && c->operand != k)) continue;
+      if ((c->kind == TN_NEED_DTYPE && !(c->mask >> t->dtype & 1)) || (c->kind == TN_NEED_LAYOUT && !(t->layout < 64 && c->mask >> t->layout & 1)) ||
+          (c->kind == TN_NEED_RANK && (t->rank < c->lo || t->rank > c->hi)))
+        return tnk_fail(diag, TN_E_UNSUPPORTED, 983, "a condition of the row does not hold\nwhy: condition %d, operand %d of type %u\ntry: another kernel", (int)i, (int)k,
+                        (unsigned)t->dtype);
+    }
+  return TN_OK;
+}
+
+/* For supports(): what the conditions of the op's row refuse (it must refuse that too), and what tnk_check refuses. `rows` has
+ * a row of that op. */
+static inline tn_status tnk_supports(const tn_kernel_info* rows, const tn_op* op, tn_diag* diag) {
+  while (rows->op_id != op->op_id) ++rows;
+  const tn_status data = tnk_within(rows, op, diag);
+  return data ? data : tnk_check(op, diag);
 }
 
 /* ---- a timeline for a device whose work is done when its call returns: -std=gnu11, or -D_POSIX_C_SOURCE=200809L ------------------- */

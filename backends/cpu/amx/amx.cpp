@@ -2,7 +2,9 @@
 // no instruction beyond the baseline outside them.
 //
 // Blocks: C in 32 x 32 micro tiles (four tile registers); a panel of B, kDepthBytes deep and 32 columns wide, stays in L1;
-// a block of A, kBlockRows x kDepthBytes, and the running sums of a kBlockRows x kBlockCols piece of C stay in L2.
+// a block of A, kBlockRows x kDepthBytes, and the running sums of a kBlockRows x kBlockCols piece of C stay in L2. Where a block of A
+// stays there in its whole depth, of up to kDeepBytes, all of that depth is done for one panel's columns before the next, so
+// that running sums are those of 32 columns only.
 #include "backends/cpu/amx/amx.h"
 
 #include <algorithm>
@@ -16,6 +18,8 @@ namespace tenon::cpu {
 namespace {
 
 constexpr int64_t kBlockRows = 512, kBlockCols = 512, kDepthBytes = kAmxDepthBytes;
+constexpr int64_t kDeepBytes = 4 * kDepthBytes, kDeepBlockBytes = 1 << 20;  // of A
+constexpr int64_t kGroupCols = 64;     // columns of B that are stored at a time there
 constexpr int64_t kPanelBytes = 2048;  // one k step (64 bytes of each row of A) of a panel of 32 rows or columns
 
 int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
@@ -93,7 +97,9 @@ struct Micro {
   const char* c;                         // running sums, NULL for the first depth
   char* out;                             // 4 tiles of 1 KiB
   int64_t steps;
-  const char* next_b; int64_t next_bytes;  // share of the next panel to bring to L2, per step
+  // To bring to L2 while the tiles work: at each step so many bytes from `next` on, which then moves on. And rows of C.
+  const char* next; int64_t next_bytes, next_step;
+  const char* next_c = nullptr; int64_t c_row = 0;
 };
 // C's tiles and A go through the streaming loads, which leave L1 to the panel of B. Tile numbers must be literals.
 template <bool kBf16>
@@ -112,8 +118,9 @@ TENON_AMX void micro_tile(const Micro& m) {
   const char* a = m.a;
   const char* a_low = m.a + 16 * m.a_row;
   const char* b = m.b;
-  const char* ahead = m.next_b;
-  for (int64_t s = 0; s < m.steps; ++s, a += m.a_step, a_low += m.a_step, b += kPanelBytes, ahead += m.next_bytes) {
+  const char* ahead = m.next;
+  const char* c_ahead = m.next_c;
+  for (int64_t s = 0; s < m.steps; ++s, a += m.a_step, a_low += m.a_step, b += kPanelBytes, ahead += m.next_step) {
     _tile_stream_loadd(4, a, m.a_row);
     _tile_loadd(6, b, 64);
     if constexpr (kBf16) _tile_dpbf16ps(0, 4, 6); else _tile_dpbusd(0, 4, 6);
@@ -123,6 +130,11 @@ TENON_AMX void micro_tile(const Micro& m) {
     if constexpr (kBf16) _tile_dpbf16ps(2, 5, 6); else _tile_dpbusd(2, 5, 6);
     if constexpr (kBf16) _tile_dpbf16ps(3, 5, 7); else _tile_dpbusd(3, 5, 7);
     for (int64_t i = 0; i < m.next_bytes; i += 64) _mm_prefetch(ahead + i, _MM_HINT_T1);
+    if (c_ahead) {
+      _mm_prefetch(c_ahead, _MM_HINT_T1);
+      _mm_prefetch(c_ahead + m.c_row, _MM_HINT_T1);
+      c_ahead += 2 * m.c_row;
+    }
   }
   _tile_stored(0, m.out, 64);
   _tile_stored(1, m.out + 1024, 64);
@@ -158,15 +170,19 @@ TENON_AMX void store_bf16(const char* tiles, char* c, int64_t c_row, int64_t row
 }
 
 struct Sizes {
-  int64_t element, depth, k_padded, n_padded, a_bytes, b_bytes, c_bytes;
+  int64_t element, depth, k_padded, n_padded, block_rows, a_bytes, b_bytes, c_bytes;
+  bool deep;
   explicit Sizes(const AmxProduct& p) {
     element = p.bf16 ? 2 : 1;
     depth = kDepthBytes / element;
     k_padded = round_up(p.k * element, 64);
     n_padded = round_up(p.n, 32);
-    a_bytes = round_up(std::min(p.m, kBlockRows), 32) * k_padded + 4096;
+    deep = k_padded > kDepthBytes && k_padded <= kDeepBytes;
+    block_rows = deep ? std::min(kBlockRows, kDeepBlockBytes / k_padded / 32 * 32) : kBlockRows;
+    a_bytes = round_up(std::min(p.m, block_rows), 32) * k_padded + 4096;
     // With several row blocks all of packed B is kept, else one block of it.
-    b_bytes = p.packed ? 0 : (p.m > kBlockRows ? k_padded * n_padded : kDepthBytes * kBlockCols) + 4096 + kPanelBytes * 16;
+    const int64_t one = deep ? k_padded * kGroupCols : kDepthBytes * kBlockCols;
+    b_bytes = p.packed ? 0 : (p.m > block_rows ? k_padded * round_up(p.n, kGroupCols) : one) + 4096 + kPanelBytes * 16;
     c_bytes = kBlockRows * kBlockCols * 4 + 4096;
   }
 };
@@ -199,7 +215,7 @@ TENON_AMX void block_product(const AmxProduct& p, const Sizes& z, int64_t ic, in
         if (!direct && jc == 0 && jr == 0) pack_a_panel(raw, p.a_row, std::min<int64_t>(32, mc - ir), depth * z.element, a_panel);
         fence_compiler();
         micro_tile<kBf16>({direct ? raw : a_panel, direct ? p.a_row : 64, direct ? 64 : kPanelBytes, panel, pc ? sum : nullptr, last ? done : sum, steps,
-                           panel + steps * (kPanelBytes + ir / 32 * share), share});
+                           panel + steps * (kPanelBytes + ir / 32 * share), share, share});
         fence_compiler();
         if (!last) continue;
         char* c = p.c + (ic + ir) * p.c_row + (jc + jr) * (p.narrow_out ? 2 : 4);
@@ -209,6 +225,69 @@ TENON_AMX void block_product(const AmxProduct& p, const Sizes& z, int64_t ic, in
     }
   }
 }
+
+// One row block x all columns, the depth innermost but for the rows. What is needed next is fetched meanwhile: the rows of B
+// that the next group will be stored from, or the next stored panel.
+template <bool kBf16>
+struct Deep {
+  const AmxProduct& p;
+  const Sizes& z;
+  int64_t ic;
+  char *packed_a, *packed_b, *sums;
+  bool stream;
+  int64_t mc = std::min(z.block_rows, p.m - ic), rows_padded = round_up(mc, 32), out = p.narrow_out ? 2 : 4;
+  bool keep_b = p.m > z.block_rows, store_b = !p.packed && (!keep_b || ic == 0);
+
+  int64_t steps_at(int64_t pc) const { return (std::min(z.depth, p.k - pc) * z.element + 63) / 64; }
+  char* group_of(int64_t jr) const { return packed_b + (keep_b ? jr / kGroupCols * kGroupCols * z.k_padded : 0); }
+  const char* panel_at(int64_t jr, int64_t pc) const {
+    if (p.packed) return p.packed + pc * z.element * p.packed_columns + (p.first_column + jr) / 32 * steps_at(pc) * kPanelBytes;
+    return group_of(jr) + pc * z.element * kGroupCols + jr % kGroupCols / 32 * steps_at(pc) * kPanelBytes;
+  }
+  TENON_AMX void store_group(int64_t jr) const {
+    for (int64_t pc = 0; pc < p.k; pc += z.depth)
+      pack_b<kBf16 ? 2 : 1>(p.b + pc * p.b_row + jr * z.element, p.b_row, std::min(z.depth, p.k - pc), std::min(kGroupCols, p.n - jr), group_of(jr) + pc * z.element * kGroupCols);
+  }
+  // For the micro tile of these rows: its share of what comes next.
+  void look_ahead(Micro* m, int64_t jr, int64_t pc, int64_t ir) const {
+    if (store_b) {
+      const int64_t blocks = (p.k + z.depth - 1) / z.depth, tiles = rows_padded / 32;  // a group's micro tiles: 2 * blocks * tiles
+      const int64_t row = ((jr % kGroupCols / 32 * blocks + pc / z.depth) * tiles + ir / 32) * m->steps, next = jr / kGroupCols * kGroupCols + kGroupCols;
+      if (next >= p.n || row + m->steps > p.k) return;
+      m->next = p.b + row * p.b_row + next * z.element, m->next_bytes = kGroupCols * z.element, m->next_step = p.b_row;
+      return;
+    }
+    const bool same = pc + z.depth < p.k;
+    if (!same && jr + 32 >= p.n) return;
+    const int64_t share = round_up(65536 / rows_padded, 64);
+    m->next = (same ? panel_at(jr, pc + z.depth) : panel_at(jr + 32, 0)) + ir / 32 * m->steps * share, m->next_bytes = m->next_step = share;
+  }
+  TENON_AMX void run() const {
+    alignas(64) char done[4096];
+    for (int64_t jr = 0; jr < p.n; jr += 32) {
+      if (store_b && jr % kGroupCols == 0) store_group(jr);
+      for (int64_t pc = 0; pc < p.k; pc += z.depth) {
+        const int64_t steps = steps_at(pc);
+        const bool last = pc + z.depth >= p.k;
+        for (int64_t ir = 0; ir < mc; ir += 32) {
+          char* sum = sums + ir / 32 * 4096;
+          char* a_panel = packed_a + rows_padded * pc * z.element + ir / 32 * steps * kPanelBytes;
+          char* c = p.c + (ic + ir) * p.c_row + jr * out;
+          if (jr == 0) pack_a_panel(p.a + (ic + ir) * p.a_row + pc * z.element, p.a_row, std::min<int64_t>(32, mc - ir), std::min(z.depth, p.k - pc) * z.element, a_panel);
+          Micro m{a_panel, 64, kPanelBytes, panel_at(jr, pc), pc ? sum : nullptr, last ? done : sum, steps, nullptr, 0, 0};
+          look_ahead(&m, jr, pc, ir);
+          if (last && p.narrow_out && mc - ir >= 2 * steps) m.next_c = c, m.c_row = p.c_row;
+          fence_compiler();
+          micro_tile<kBf16>(m);
+          fence_compiler();
+          if (!last) continue;
+          if (p.narrow_out) store_bf16(done, c, p.c_row, mc - ir, p.n - jr);
+          else store_wide(done, c, p.c_row, mc - ir, p.n - jr, stream);
+        }
+      }
+    }
+  }
+};
 TENON_AMX void fence_stores() { _mm_sfence(); }
 
 }  // namespace
@@ -230,7 +309,9 @@ void amx_product(const AmxProduct& p, char* scratch) {
   char* sums = packed_b + round_up(z.b_bytes, 4096);
   const bool stream = !p.narrow_out && p.m * p.n * 4 > (1 << 20) && p.c_row % 64 == 0 && reinterpret_cast<uintptr_t>(p.c) % 64 == 0;
   configure_tiles();
-  for (int64_t ic = 0; ic < p.m; ic += kBlockRows)
+  for (int64_t ic = 0; z.deep && ic < p.m; ic += z.block_rows)
+    p.bf16 ? Deep<true>{p, z, ic, packed_a, packed_b, sums, stream}.run() : Deep<false>{p, z, ic, packed_a, packed_b, sums, stream}.run();
+  for (int64_t ic = 0; !z.deep && ic < p.m; ic += kBlockRows)
     for (int64_t jc = 0; jc < p.n; jc += kBlockCols)
       p.bf16 ? block_product<true>(p, z, ic, jc, packed_a, packed_b, sums, stream) : block_product<false>(p, z, ic, jc, packed_a, packed_b, sums, stream);
   release_tiles();

@@ -48,6 +48,14 @@ uint32_t Context::call_flags() const {
   return policy == "require" ? TN_CALL_REQUIRE : policy == "no-expand" ? TN_CALL_REQUIRE | TN_CALL_NO_EXPAND : 0;
 }
 
+void Context::open_every_plugin() {
+  const char* given = std::getenv("TENON_CONFIG");
+  std::string config = given == nullptr ? "" : given;
+  if (config.find("loader.open") != std::string::npos) return;
+  if (!config.empty() && config.back() != ';') config += ';';
+  setenv("TENON_CONFIG", (config + "loader.open=all").c_str(), 1);
+}
+
 Runtime& Context::runtime() {
   if (!runtime_) {
     RuntimeOptions options;

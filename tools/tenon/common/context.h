@@ -32,6 +32,9 @@ class Context {
   Context();
   uint32_t policy_number() const;  // TN_POLICY_*
   uint32_t call_flags() const;     // TN_CALL_* for the policy
+  // For questions about all candidates: the runtime opens every plugin, also those that wait until one of their devices is asked
+  // for. Before the first use of runtime(). A `loader.open` in TENON_CONFIG stands.
+  void open_every_plugin();
   Runtime& runtime();
   tn_runtime* handle() { return runtime().get(); }
   Device device();  // of --device; the framework's default device from then on. Throws what the core says.

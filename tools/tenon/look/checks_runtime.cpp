@@ -64,8 +64,12 @@ void check_plugins(Context& context, Findings* out) {
     if (p.code == 0) used += (used.empty() ? "" : " ") + short_id(p);
   out->push_back({"plugins in use", State::good, false, used.empty() ? "none" : used, "", ""});
   for (const tn_plugin_entry& p : plugins) {
+    const std::string note = p.cause;
+    // That a plugin waits to be opened is as it should be; what follows such words is worth reading.
+    const bool waits_only = note.rfind("not opened yet", 0) == 0 && note.find("; ") == std::string::npos;
     if (p.code != 0) out->push_back(refused(p));
-    else if (std::string(p.cause).find("worker process") != std::string::npos) out->push_back({"plugin " + short_id(p), State::note, false, p.cause, "TENON_ISOLATE or loader.isolate names it", ""});
+    else if (note.find("worker process") != std::string::npos) out->push_back({"plugin " + short_id(p), State::note, false, note, "TENON_ISOLATE or loader.isolate names it", ""});
+    else if (!note.empty() && !waits_only) out->push_back({"plugin " + short_id(p), State::note, false, note, "", "tenon plugins"});
   }
   for (const Wanted& w : kWanted) {
     const bool seen = std::any_of(plugins.begin(), plugins.end(), [&](const tn_plugin_entry& p) { return short_id(p) == w.id; });
@@ -78,7 +82,8 @@ void check_devices(Context& context, Findings* out) {
   for (const tn_device_entry& d : device_entries(context.handle())) {
     const std::string check = std::string("device ") + d.name;
     if (d.verdict != 0) {
-      out->push_back({check, State::warning, false, "unusable", d.cause, "tenon devices"});
+      const bool hidden = d.verdict == static_cast<uint32_t>(-TN_E_POLICY);  // somebody's wish, and no fault
+      out->push_back({check, hidden ? State::note : State::warning, false, hidden ? "hidden" : "unusable", d.cause, "tenon devices"});
       continue;
     }
     const std::string fault = compute(context, d.name);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -129,6 +130,7 @@ std::string link_id(size_t rank, const std::string& id) {
 }  // namespace
 
 CapturedRuntime::CapturedRuntime(const Machine& machine) : machine_(machine), slots_(machine.plugins.size(), TN_NONE) {
+  for (const char* variable : {"TENON_DEVICES", "TENON_CONFIG"}) unsetenv(variable);  // they are about this machine's devices
   tn_runtime_options options{};
   options.size = sizeof options, options.flags = TN_RT_NO_SEARCH, options.threads = 1;
   tn_diag diag{};

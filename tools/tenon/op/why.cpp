@@ -83,6 +83,7 @@ void print_parts(Context& context, const Call& call, bool won, Printer* printer)
 }
 
 int run(Context& context, const Question& question) {
+  context.open_every_plugin();
   const Call call = read_call(context.handle(), context.device().id(), context.call_flags(), question);
   const auto rows = read_list<tn_candidate>([&](auto... a) { return tn_why(context.handle(), &call.spec, a...); });
   const std::vector<tn_plugin_entry> plugins = plugin_entries(context.handle());

@@ -122,6 +122,7 @@ bool usable_here(Context& context, const std::string& name, uint32_t* device, Un
 }
 
 int ask_here(Context& context, const std::string& name, const Question& question) {
+  context.open_every_plugin();
   uint32_t device = 0;
   Unusable cause;
   if (!usable_here(context, name, &device, &cause)) return print_unusable(context, cause), kDone;

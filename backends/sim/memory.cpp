@@ -12,23 +12,30 @@ namespace {
 unsigned long long ull(uint64_t x) { return x; }
 }  // namespace
 
-tn_status spaces(tn_device* device, tn_space_info* out, uint32_t stride, uint32_t cap, uint32_t* out_n, tn_diag*) {
+tn_status spaces(tn_device* device, tn_space_info* out, uint32_t stride, uint32_t cap, uint32_t* out_n, tn_diag* diag) {
+  if (tn_status s = alive(device->owner, device->index, diag); s != TN_OK) return s;
   *out_n = 1;
   if (cap == 0) return TN_OK;
   tn_space_info info{};
   info.size = static_cast<uint32_t>(std::min<size_t>(stride, sizeof info));
   info.kind = TN_SPACE_DEVICE;
   info.align_bytes = 64;
-  info.max_alloc_bytes = info.budget_bytes = device->owner->memory_bytes;
+  info.budget_bytes = device->owner->memory_bytes;
+  info.max_alloc_bytes = device->owner->max_alloc_bytes;
   std::memcpy(out, &info, info.size);
   return TN_OK;
 }
 
 tn_status alloc(tn_device* device, uint32_t space, uint64_t bytes, uint64_t align, tn_buffer* out, tn_diag* diag) {
   tn_instance* self = device->owner;
+  if (tn_status s = alive(self, device->index, diag); s != TN_OK) return s;
   if (space != 0) return fail(diag, TN_E_ARG, reference::kErrNoSuchSpace, "alloc: no memory space %u\nwhy: sim devices have space 0 only\ntry: use space 0", space);
   if ((align & (align - 1)) != 0)
     return fail(diag, TN_E_ARG, reference::kErrAlignment, "alloc: alignment %llu\nwhy: it is not a power of two\ntry: use 64", ull(align));
+  // Not TN_E_OOM: nothing that is freed makes room for it.
+  if (bytes > self->max_alloc_bytes && self->max_alloc_bytes < self->memory_bytes)
+    return fail(diag, TN_E_LIMIT, reference::kErrTooLarge, "alloc: a buffer of sim:%u is too large\nwhy: %llu bytes asked, sim.max_alloc_bytes is %llu\ntry: use a smaller batch, or raise sim.max_alloc_bytes",
+                device->index, ull(bytes), ull(self->max_alloc_bytes));
   const std::lock_guard lock(self->memory_mutex);
   const uint64_t used = self->used_bytes[device->index];
   void* p = nullptr;

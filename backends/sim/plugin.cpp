@@ -41,6 +41,9 @@ tn_status config_number(const tn_host* host, const char* key, uint64_t fallback,
 
 tn_status launch(const tn_kernel_plan* head, const tn_launch* call) {
   const reference::Plan* plan = reference::plan_of(head);
+  const tn_dev_queue* queue = call->queue;
+  if (queue != nullptr)
+    if (tn_status s = alive(queue->owner, queue->device, call->diag); s != TN_OK) return s;
   if (call->n_views < head->n_views || call->push_bytes < head->push_bytes)
     return fail(call->diag, TN_E_ARG, reference::kErrViewCount, "launch: operands missing\nwhy: %u views and %u push bytes given, %u and %u needed\ntry: pass what the plan states",
                 call->n_views, call->push_bytes, head->n_views, head->push_bytes);
@@ -61,7 +64,9 @@ tn_status launch(const tn_kernel_plan* head, const tn_launch* call) {
   }
 }
 
-tn_status prepare(tn_instance* self, const tn_device_ref*, const tn_op* op, const tn_kernel_plan** out, tn_diag* diag) {
+tn_status prepare(tn_instance* self, const tn_device_ref* ref, const tn_op* op, const tn_kernel_plan** out, tn_diag* diag) {
+  if (ref->device != nullptr)
+    if (tn_status s = alive(self, ref->device->index, diag); s != TN_OK) return s;
   if constexpr (kPlant == Plant::DishonestSupports)
     if (op->op_id == TN_OPID_REDUCE && op->type[0].rank == 3)
       return fail(diag, TN_E_UNSUPPORTED, reference::kErrNoSuchSpace, "reduce: rank 3\nwhy: this copy of the plugin promises it and cannot do it\ntry: another rank");
@@ -74,25 +79,43 @@ void retire(tn_instance* self, const tn_device_ref*, const tn_kernel_plan* plan)
   self->live.fetch_sub(1);
 }
 
+// Everything that is set by "sim.<name>".
+struct Settings {
+  uint64_t devices = 1, start_ms = 0, max_rank = TN_MAX_RANK, max_operand_bytes = 0;
+};
+tn_status configure(const tn_host* host, tn_instance* self, Settings* set, tn_diag* diag) {
+  constexpr uint64_t kMostBytes = uint64_t{1} << 60;
+  const auto number = [&](const char* key, uint64_t fallback, uint64_t most, uint64_t* out) { return config_number(host, key, fallback, most, out, diag); };
+  tn_status s = number("sim.devices", 1, kMostDevices, &set->devices);
+  if (s == TN_OK) s = number("sim.memory_bytes", reference::memory_total_bytes() / 2, kMostBytes, &self->memory_bytes);
+  if (s == TN_OK) s = number("sim.max_alloc_bytes", self->memory_bytes, kMostBytes, &self->max_alloc_bytes);
+  if (s == TN_OK) s = number("sim.max_rank", TN_MAX_RANK, TN_MAX_RANK, &set->max_rank);
+  if (s == TN_OK) s = number("sim.max_operand_bytes", 0, kMostBytes, &set->max_operand_bytes);
+  if (s == TN_OK) s = number("sim.latency_ns", 0, 10000000000u, &self->latency_ns);
+  if (s == TN_OK) s = number("sim.start_ms", 0, 60000, &set->start_ms);
+  if (s == TN_OK) s = number("sim.lose_after", 0, UINT64_MAX - 1, &self->lose_after);
+  if (s == TN_OK) s = number("sim.lose_device", 0, kMostDevices - 1, &self->lose_device);
+  self->max_alloc_bytes = std::min(self->max_alloc_bytes, self->memory_bytes);
+  return s;
+}
+
 tn_status open(const tn_host* host, tn_instance** out, tn_diag* diag) {
   auto* self = new (std::nothrow) tn_instance;
   if (self == nullptr) return fail(diag, TN_E_OOM, reference::kErrOutOfMemory, "open: no memory\nwhy: the heap is exhausted\ntry: free memory");
   self->host = host;
-  uint64_t devices = 1, start_ms = 0;
-  tn_status s = config_number(host, "sim.devices", 1, 8, &devices, diag);
-  if (s == TN_OK) s = config_number(host, "sim.memory_bytes", reference::memory_total_bytes() / 2, uint64_t{1} << 60, &self->memory_bytes, diag);
-  if (s == TN_OK) s = config_number(host, "sim.latency_ns", 0, 10000000000u, &self->latency_ns, diag);
-  if (s == TN_OK) s = config_number(host, "sim.start_ms", 0, 60000, &start_ms, diag);
+  Settings set;
+  const tn_status s = configure(host, self, &set, diag);
   if (s != TN_OK) {
     delete self;
     return s;
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(start_ms));
-  self->n_devices = static_cast<uint32_t>(devices);
+  std::this_thread::sleep_for(std::chrono::milliseconds(set.start_ms));
+  self->n_devices = static_cast<uint32_t>(set.devices);
   self->kernels.init("sim", vendor_kind(), prepare, retire);
   if constexpr (kPlant == Plant::NarrowConstraints)  // says f32 in its data, and takes every type when asked
     for (tn_constraint& c : self->kernels.constraint[reference::KernelTable::row_of(TN_OPID_REDUCE)])
       if (c.kind == TN_NEED_DTYPE) c.mask = uint64_t{1} << TN_F32;
+  self->limited.apply(&self->kernels, set.max_rank, set.max_operand_bytes);
   *out = self;
   return TN_OK;
 }
@@ -140,6 +163,7 @@ tn_status caps(tn_instance* self, uint32_t index, tn_cap*, uint32_t, uint32_t* o
 tn_status device_open(tn_instance* self, uint32_t index, const tn_ext* options, tn_device** out, tn_diag* diag) {
   if (index >= self->n_devices)
     return fail(diag, TN_E_NOT_FOUND, reference::kErrNoSuchDevice, "device_open: no device sim:%u\nwhy: there are %u\ntry: raise sim.devices", index, self->n_devices);
+  if (tn_status s = alive(self, index, diag); s != TN_OK) return s;
   for (const tn_ext* e = options; e != nullptr; e = e->next)
     if ((e->id & TN_EXT_CRITICAL) != 0)
       return fail(diag, TN_E_EXT, reference::kErrConfig, "device_open: unknown critical option\nwhy: extension id %u is not known here\ntry: leave it out", e->id);

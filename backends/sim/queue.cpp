@@ -1,4 +1,5 @@
 // backends/sim/queue.cpp - in-order queues on worker threads; timelines.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -12,11 +13,12 @@ using reference::fail;
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kLookUp{10};
 unsigned long long ull(uint64_t x) { return x; }
 
 // Advances the timeline and tells everybody. `failure` NULL = good.
 tn_status advance(tn_dev_timeline* t, uint64_t value, const tn_diag* failure, tn_diag* diag) {
-  t->signalling.fetch_add(1);
+  t->users.fetch_add(1);
   tn_status status = TN_OK;
   {
     const std::lock_guard lock(t->mutex);
@@ -28,7 +30,7 @@ tn_status advance(tn_dev_timeline* t, uint64_t value, const tn_diag* failure, tn
   }
   const tn_host* host = t->owner->host;
   if (status == TN_OK && host->progress != nullptr) host->progress(host->ctx, t, value);
-  t->signalling.fetch_sub(1);
+  t->users.fetch_sub(1);
   return status;
 }
 
@@ -49,14 +51,34 @@ void plant_wrong_result(const Work& w, const reference::Plan& plan) {
   if ((bits & 0x7FFFFFFFu) == 0x7FC00000u) std::memset(w.data[last], 0, sizeof bits);
 }
 
+// Takes the device away if this launch is the one; false once it is lost.
+bool survives_launch(tn_dev_queue* q) {
+  tn_instance* self = q->owner;
+  Health& health = self->health[q->device];
+  if (self->lose_after != 0 && q->device == self->lose_device && health.launches.fetch_add(1) + 1 >= self->lose_after) {
+    const std::unique_lock alone(health.running);
+    health.lost.store(true, std::memory_order_release);
+  }
+  return !health.lost.load(std::memory_order_acquire);
+}
+
 void run_launch(tn_dev_queue* q, const Work& w) {
+  if (!survives_launch(q)) return;
   simulate_latency(q->owner->latency_ns);
+  const std::shared_lock running(q->owner->health[q->device].running);
+  if (alive(q->owner, q->device, nullptr) != TN_OK) return;
   tn_diag diag{};
   const reference::Plan* plan = reference::plan_of(w.plan);
   if (plan->prepared->run({w.data, w.push.data(), plan->host}, &diag) == TN_OK || q->failed) return plant_wrong_result(w, *plan);
   q->failed = true, q->failure = diag;  // the first one is the cause
 }
 
+void run_copy(tn_dev_queue* q, const Work& w) {
+  const std::shared_lock running(q->owner->health[q->device].running);
+  if (alive(q->owner, q->device, nullptr) == TN_OK) std::memmove(w.dst, w.src, w.bytes);
+}
+
+// A lost device still signals, so that nobody waits for ever; who then asks the timeline is told of the loss.
 void run_signal(tn_dev_queue* q, const Work& w) {
   advance(w.timeline, w.value, q->failed ? &q->failure : nullptr, nullptr);
   q->failed = false;
@@ -66,7 +88,7 @@ void run_wait(tn_dev_queue* q, const Work& w) {
   if constexpr (kPlant == Plant::MissingBarrier) return;
   std::unique_lock lock(w.timeline->mutex);
   // Looks up from time to time, so that closing a queue never hangs on a value nobody will signal.
-  while (w.timeline->value < w.value && !q->closing.load()) w.timeline->advanced.wait_for(lock, std::chrono::milliseconds(10));
+  while (w.timeline->value < w.value && !q->closing.load() && !w.timeline->closing.load() && alive(q->owner, w.timeline->device, nullptr) == TN_OK) w.timeline->advanced.wait_for(lock, kLookUp);
 }
 
 void worker_loop(tn_dev_queue* q) {
@@ -80,11 +102,12 @@ void worker_loop(tn_dev_queue* q) {
     }
     switch (w.kind) {
       case Work::Launch: run_launch(q, w); break;
-      case Work::Copy: std::memmove(w.dst, w.src, w.bytes); break;
+      case Work::Copy: run_copy(q, w); break;
       case Work::Signal: run_signal(q, w); break;
       case Work::Wait: run_wait(q, w); break;
       case Work::Stop: return;
     }
+    if (w.timeline != nullptr) w.timeline->users.fetch_sub(1);
   }
 }
 
@@ -105,10 +128,12 @@ tn_status copy_side(tn_instance* self, const tn_view& view, uint64_t bytes, cons
 void enqueue(tn_dev_queue* q, Work&& w) {
   const std::lock_guard lock(q->mutex);
   q->work.push_back(std::move(w));
+  if (tn_dev_timeline* named = q->work.back().timeline) named->users.fetch_add(1);
   q->more.notify_one();
 }
 
 tn_status copy(tn_dev_queue* q, const tn_view* dst, const tn_view* src, tn_diag* diag) {
+  if (tn_status s = alive(q->owner, q->device, diag); s != TN_OK) return s;
   if (dst->bytes == 0) return TN_OK;
   void *to = nullptr, *from = nullptr;
   if (tn_status s = copy_side(q->owner, *dst, dst->bytes, "copy destination", &to, diag); s != TN_OK) return s;
@@ -124,10 +149,11 @@ tn_status copy(tn_dev_queue* q, const tn_view* dst, const tn_view* src, tn_diag*
 }
 
 tn_status queue_open(tn_device* device, uint32_t, int32_t, tn_dev_queue** out, tn_diag* diag) {
+  if (tn_status s = alive(device->owner, device->index, diag); s != TN_OK) return s;
   tn_dev_queue* q = nullptr;
   try {
     q = new tn_dev_queue;
-    q->owner = device->owner;
+    q->owner = device->owner, q->device = device->index;
     q->worker = std::thread(worker_loop, q);
   } catch (const std::exception&) {
     delete q;
@@ -151,21 +177,24 @@ void queue_close(tn_dev_queue* q) {
 }
 
 tn_status timeline_open(tn_device* device, uint64_t initial, tn_dev_timeline** out, tn_diag* diag) {
+  if (tn_status s = alive(device->owner, device->index, diag); s != TN_OK) return s;
   auto* t = new (std::nothrow) tn_dev_timeline;
   if (t == nullptr) return no_memory(diag, "timeline_open");
-  t->owner = device->owner, t->value = initial;
+  t->owner = device->owner, t->device = device->index, t->value = initial;
   t->owner->live.fetch_add(1);
   *out = t;
   return TN_OK;
 }
 
 void timeline_close(tn_dev_timeline* t) {
-  while (t->signalling.load() != 0) std::this_thread::yield();
+  t->closing.store(true);
+  while (t->users.load() != 0) std::this_thread::yield();
   t->owner->live.fetch_sub(1);
   delete t;
 }
 
 tn_status signal(tn_dev_queue* q, tn_dev_timeline* t, uint64_t value, tn_diag* diag) {
+  if (tn_status s = alive(t->owner, q != nullptr ? q->device : t->device, diag); s != TN_OK) return s;
   if (q == nullptr) return advance(t, value, nullptr, diag);
   try {
     Work w;
@@ -179,6 +208,7 @@ tn_status signal(tn_dev_queue* q, tn_dev_timeline* t, uint64_t value, tn_diag* d
 
 tn_status wait(tn_dev_queue* q, tn_dev_timeline* t, uint64_t value, uint64_t timeout_ns, tn_diag* diag) {
   if (q != nullptr) {
+    if (tn_status s = alive(q->owner, q->device, diag); s != TN_OK) return s;
     try {
       Work w;
       w.kind = Work::Wait, w.timeline = t, w.value = value;
@@ -189,18 +219,24 @@ tn_status wait(tn_dev_queue* q, tn_dev_timeline* t, uint64_t value, uint64_t tim
     }
   }
   std::unique_lock lock(t->mutex);
-  const auto there = [&] { return t->value >= value; };
+  // A loss tells no timeline: where one may come, a wait looks up from time to time.
+  const bool watch = t->owner->lose_after != 0;
+  const auto there = [&] { return t->value >= value || (watch && alive(t->owner, t->device, nullptr) != TN_OK); };
   // A year is beyond any wait and keeps the clock arithmetic from overflowing.
   if (timeout_ns >= uint64_t{365} * 86400 * 1000000000) {
-    t->advanced.wait(lock, there);
-    return TN_OK;
+    if (!watch) t->advanced.wait(lock, there);
+    while (!there()) t->advanced.wait_for(lock, kLookUp);
+    return alive(t->owner, t->device, diag);
   }
-  if (t->advanced.wait_for(lock, std::chrono::nanoseconds(timeout_ns), there)) return TN_OK;
+  const auto end = Clock::now() + std::chrono::nanoseconds(timeout_ns);
+  while (!there() && Clock::now() < end) t->advanced.wait_until(lock, watch ? std::min(end, Clock::now() + kLookUp) : end);
+  if (there()) return alive(t->owner, t->device, diag);
   return fail(diag, TN_E_TIMEOUT, reference::kErrTimeout, "wait: not reached in time\nwhy: the timeline stands at %llu after %llu ns, waiting for %llu\ntry: wait longer, or find the work that never signals",
               ull(t->value), ull(timeout_ns), ull(value));
 }
 
 tn_status query(tn_dev_timeline* t, uint64_t after, uint64_t* out_value, uint64_t* out_failed, tn_diag* diag) {
+  if (tn_status s = alive(t->owner, t->device, diag); s != TN_OK) return s;
   const std::lock_guard lock(t->mutex);
   if (out_value != nullptr) *out_value = t->value;
   uint64_t failed = 0;

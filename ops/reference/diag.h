@@ -16,7 +16,8 @@ constexpr uint32_t error_id(uint32_t number) { return 7u << 16 | number; }
 inline constexpr uint32_t kErrIndexOutside = error_id(40), kErrNotRunnable = error_id(41), kErrNoHostPointer = error_id(42),
                           kErrOutOfMemory = error_id(43), kErrTimeout = error_id(44), kErrTimelineBackwards = error_id(45),
                           kErrNoSuchDevice = error_id(46), kErrOutsideBuffer = error_id(47), kErrConfig = error_id(48),
-                          kErrNoSuchSpace = error_id(49), kErrViewCount = error_id(50), kErrAlignment = error_id(51);
+                          kErrNoSuchSpace = error_id(49), kErrViewCount = error_id(50), kErrAlignment = error_id(51),
+                          kErrLost = error_id(52), kErrTooLarge = error_id(53);
 
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))

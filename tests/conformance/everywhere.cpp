@@ -21,7 +21,7 @@ std::string for_everyone(const Call& call, bool parts, const std::function<std::
     if (!text.empty() && shown++ < kShown) all += call_text(call) + " " + by + ": " + text + "\n";
   };
   note(reference_machine().run(call, "cpu:0"), "on the reference alone");
-  for (const char* device : {"cpu:0", "sim:0"}) {
+  for (const char* device : test_devices()) {
     const auto candidates = full_machine().candidates(call, device, parts);
     if (candidates.empty()) note(full_machine().run(call, device), std::string("on ") + device);
     for (const Candidate& k : candidates) {

@@ -1,6 +1,18 @@
 #include "tests/conformance/full_machine.h"
 
+#include <cstdlib>
+
 namespace tenon::conformance {
+
+const char* test_device() {
+  const char* name = std::getenv("TENON_TEST_DEVICE");
+  return name != nullptr && *name != 0 ? name : "cpu:0";
+}
+
+std::vector<const char*> test_devices() {
+  if (std::getenv("TENON_TEST_DEVICE") != nullptr) return {test_device()};
+  return {"cpu:0", "sim:0"};
+}
 
 std::vector<std::string> plugin_files(const std::vector<std::string>& names) {
   std::vector<std::string> files;

@@ -1,5 +1,5 @@
 // Derivatives by rule against central differences in f64, along random directions of every floating operand, on the
-// reference and on the CPU candidates; and the derivative of the derivative against differences of the first.
+// reference and on the CPU candidates (or those of TENON_TEST_DEVICE); and the derivative of the derivative against differences of the first.
 #include <gtest/gtest.h>
 #include <tenon/ops.h>
 
@@ -15,6 +15,9 @@ namespace {
 constexpr Number kStep = 1e-5L;
 constexpr size_t kElementLimit = 700, kSecondLimit = 120;
 constexpr int kShownFailures = 3, kSecondCases = 6;
+
+// The reference has cpu:0 alone.
+const char* place_of(const Machine& m) { return &m == &full_machine() ? test_device() : "cpu:0"; }
 
 uint32_t next(uint32_t* state) { return *state = *state * 1664525u + 1013904223u; }
 
@@ -41,7 +44,7 @@ class Slope {
   Slope(Machine& m, const ops::OpDecl& decl, const Call& call, uint32_t seed) : m_(m), call_(call), state_(seed) {
     for (size_t i = 0; i < call.in.size(); ++i)
       if (ops::is_float(call.in[i].dtype)) need_ |= uint64_t{1} << i;
-    base_ = m_.run(call_, "cpu:0");
+    base_ = m_.run(call_, place_of(m_));
     if (!base_.ok()) return;
     for (size_t k = 0; k < base_.out.size(); ++k) {
       const Array& y = base_.out[k];
@@ -61,7 +64,7 @@ class Slope {
 
   // <cotangents, f(call)>
   Number loss(const Call& at) {
-    const Outcome y = m_.run(at, "cpu:0");
+    const Outcome y = m_.run(at, place_of(m_));
     if (!y.ok()) return NAN;
     Number sum = 0;
     size_t k = 0;
@@ -79,8 +82,8 @@ class Slope {
   }
   // Per operand of the base op; not needed and zero ones are empty.
   Outcome gradients(const Call& at) {
-    const Outcome y = m_.run(at, "cpu:0");
-    return y.ok() ? m_.run_op(derived_, derived_call(at, y), "cpu:0") : y;
+    const Outcome y = m_.run(at, place_of(m_));
+    return y.ok() ? m_.run_op(derived_, derived_call(at, y), place_of(m_)) : y;
   }
 
  private:
@@ -157,7 +160,7 @@ std::string second_error(Machine& m, const ops::OpDecl& decl, const Call& call, 
     d.in.push_back(g);
   }
   d.in.insert(d.in.end(), w.begin(), w.end());
-  const Outcome h = m.run_op(second, d, "cpu:0");
+  const Outcome h = m.run_op(second, d, place_of(m));
   if (!h.ok()) return "second vjp: " + h.message;
   // Cotangents of the outputs, pulled back once more.
   Call back = call;
@@ -172,7 +175,7 @@ std::string second_error(Machine& m, const ops::OpDecl& decl, const Call& call, 
   }
   Outcome pulled;
   if (through != 0) {
-    pulled = m.run_op(m.derive(m.op(decl.def.name), through, s.need()), back, "cpu:0");
+    pulled = m.run_op(m.derive(m.op(decl.def.name), through, s.need()), back, place_of(m));
     if (!pulled.ok()) return "vjp of the outputs' share: " + pulled.message;
   }
   const auto first = [&](const Call& at) -> Number {

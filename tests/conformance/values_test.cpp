@@ -9,7 +9,6 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr const char* kDevices[] = {"cpu:0", "sim:0"};
 constexpr int kShownFailures = 4;
 
 class Tried {
@@ -23,7 +22,7 @@ class Tried {
     const std::vector<Bound>& bounds = e.bounds;
     if (e.refused()) return refused(call, expected.status);
     if (!expected.ok()) return fail("reference: " + call_text(call) + ": " + expected.message);
-    for (const char* device : kDevices) {
+    for (const char* device : test_devices()) {
       const auto candidates = full_machine().candidates(call, device, full_run());
       if (candidates.empty() && !is_view()) fail(call_text(call) + " on " + device + ": no candidate");
       if (is_view()) check(expected, bounds, call, device, full_machine().run(call, device), {"view", {}, {}});
@@ -38,7 +37,7 @@ class Tried {
 
   // What the reference may not do, nobody may: the shape rule is one for all.
   void refused(const Call& call, tn_status status) {
-    for (const char* device : kDevices)
+    for (const char* device : test_devices())
       if (full_machine().run(call, device).status != status) fail(call_text(call) + " on " + device + ": not refused as on the reference");
   }
 

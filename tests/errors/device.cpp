@@ -70,6 +70,31 @@ Said prepare_arithmetic_on_a_storage_type() {
   return refused([&](tn_diag* d) { return row->prepare(sim.instance, &sim.ref, &op, &plan, d); });
 }
 
+// The first launch, a product of nothing, loses the device; then nothing can be allocated on it.
+Said lost_by(Direct& sim) {
+  tn_type types[3] = {type_of("f32[0,2]"), type_of("f32[2,2]"), type_of("f32[0,2]")};
+  tn_op op{};
+  op.size = sizeof op;
+  op.op_id = TN_OPID_MATMUL, op.op_version = 1, op.n_in = 2, op.n_out = 1, op.type = types;
+  const tn_kernel_info* row = sim.kernel("sim.matmul");
+  const tn_plugin& t = *sim.table;
+  tn_device* device = nullptr;
+  tn_dev_queue* queue = nullptr;
+  const tn_kernel_plan* plan = nullptr;
+  tn_buffer matrix{}, never{};
+  if (t.device_open(sim.instance, 0, nullptr, &device, nullptr) || t.alloc(device, 0, 16, 64, &matrix, nullptr) ||
+      t.queue_open(device, 0, 0, &queue, nullptr) || row->prepare(sim.instance, &sim.ref, &op, &plan, nullptr)) return {};
+  const tn_view view{matrix.handle, 0, 16, nullptr}, views[3] = {view, view, view};
+  const tn_launch launch{views, 3, 0, nullptr, queue, nullptr, nullptr};
+  plan->launch(plan, &launch);
+  t.queue_close(queue);  // waits for the launch
+  const Said said = refused([&](tn_diag* d) { return t.alloc(device, 0, 64, 64, &never, d); });
+  row->retire(sim.instance, &sim.ref, plan);
+  t.free(device, &matrix);
+  t.device_close(device);
+  return said;
+}
+
 // A failed gather on the simulated accelerator is told with the first value that is read.
 Said late_failure() {
   Stage s(Stage::kWithSim);
@@ -149,6 +174,19 @@ Table device_cases() {
       {"TN-DEVICE-049", "", [] { return on_sim([](const tn_plugin& t, tn_device* v, tn_dev_queue*, tn_dev_timeline*, tn_diag* d) { tn_buffer b; return t.alloc(v, 3, 64, 64, &b, d); }); }},
       {"TN-DEVICE-050", "", launch_with_two_views},
       {"TN-DEVICE-051", "", [] { return on_sim([](const tn_plugin& t, tn_device* v, tn_dev_queue*, tn_dev_timeline*, tn_diag* d) { tn_buffer b; return t.alloc(v, 0, 64, 48, &b, d); }); }},
+      {"TN-DEVICE-052", "", [] {
+         Direct sim("sim", "sim.lose_after", "1");
+         return lost_by(sim);
+       }},
+      {"TN-DEVICE-053", "", [] {
+         Direct sim("sim", "sim.max_alloc_bytes", "4096");
+         tn_device* v = nullptr;
+         tn_buffer b;
+         if (sim.table->device_open(sim.instance, 0, nullptr, &v, nullptr)) return Said{};
+         const Said said = refused([&](tn_diag* d) { return sim.table->alloc(v, 0, 5000, 64, &b, d); });
+         sim.table->device_close(v);
+         return said;
+       }},
       {"TN-DEVICE-101", "out", [] {
          RuntimeOptions options;
          options.paths = {TENON_PLUGINS};

@@ -4,6 +4,7 @@
 #include <tenon/tenon.hpp>
 #include <tenon/train/train.hpp>
 
+#include "tests/framework/on_device.h"
 #include "tests/train/images.h"
 
 namespace tenon::test {
@@ -57,13 +58,18 @@ struct TrainingRun {
 
 // The default runtime for a scope.
 struct RuntimeScope {
-  explicit RuntimeScope(RuntimeOptions o = {}) : before(default_runtime()), now(o) { set_default_runtime(now); }
-  ~RuntimeScope() { set_default_runtime(before); }
+  explicit RuntimeScope(RuntimeOptions o = {}) : before(default_runtime()), now(o) { change(now); }
+  ~RuntimeScope() { change(before); }
+  static void change(const Runtime& to) {
+    set_default_runtime(to);
+    use_test_device();
+  }
   Runtime before, now;
 };
 inline RuntimeOptions reference_only() {
   RuntimeOptions o;
-  o.flags = TN_RT_NO_SEARCH;
+  if (other_device() != nullptr) o.allow = {"dev.tenon.sim"};  // and the linked one, as always
+  else o.flags = TN_RT_NO_SEARCH;
   return o;
 }
 

@@ -65,7 +65,7 @@ tn_status launch(const tn_kernel_plan* head, const tn_launch* call) {
 }
 
 tn_status prepare(tn_instance* self, const tn_device_ref* ref, const tn_op* op, const tn_kernel_plan** out, tn_diag* diag) {
-  if (ref->device != nullptr)
+  if (ref != nullptr && ref->device != nullptr)
     if (tn_status s = alive(self, ref->device->index, diag); s != TN_OK) return s;
   if constexpr (kPlant == Plant::DishonestSupports)
     if (op->op_id == TN_OPID_REDUCE && op->type[0].rank == 3)

@@ -37,6 +37,7 @@ uint8_t address_alignment(const void* p) {
 
 tn_status create(tn_queue* q, uint32_t type_id, tn_tensor** out, tn_diag* diag) {
   Runtime& rt = *q->runtime;
+  if (tn_status s = connected(q, diag)) return s;
   tn_type type;
   if (!rt.types().get(type_id, &type)) return fail(diag, TN_E_STALE, id(kState, 12), "type id %u is stale\nwhy: the type table was swept since, or it is no id\ntry: intern the type again", type_id);
   int64_t below;

@@ -455,7 +455,7 @@ tn_status as_call(tn_queue* q, uint32_t op, F&& body) {
 
 // Misses the queue's own cache: shared cache, else a new plan.
 __attribute__((noinline)) tn_status call_slow(tn_queue* q, const tn_call_args* a, CacheEntry* entry, uint64_t op_attr, uint64_t counts, const uint32_t* types, tn_diag* diag) {
-  return as_call(q, a->op, [&] { return guarded(diag, [&] { return call_uncached(q, a, entry, op_attr, counts, types, diag); }); });
+  return as_call(q, a->op, [&] { return guarded(diag, [&] { const tn_status s = connected(q, diag); return s ? s : call_uncached(q, a, entry, op_attr, counts, types, diag); }); });
 }
 
 bool any_given(const tn_plan* p, const tn_call_args* a) {

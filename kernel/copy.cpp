@@ -200,6 +200,7 @@ tn_status fail_packed(const tn_type& type, tn_diag* diag) {
 }
 
 tn_status copy_tensor(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag) {
+  if (tn_status s = connected(q, diag)) return s;
   for (const tn_tensor* t : {dst, src})
     if (is_opaque(t->type)) return fail_packed(t->type, diag);
   const bool fits = dst->type.dtype == src->type.dtype && dst->type.rank == src->type.rank && std::memcmp(dst->type.dim, src->type.dim, sizeof dst->type.dim) == 0;
@@ -327,6 +328,7 @@ tn_status tn_tensor_write(tn_queue* q, tn_tensor* t, const void* data, uint64_t 
     return tn_tensor_write(there, t, data, bytes, diag);
   }
   if (bytes == 0) return TN_OK;
+  if (tn_status s = connected(q, diag)) return s;
   CopySpan span(q, "write", bytes);
   return span.end(write_here(q, t, data, bytes, diag));
 }
@@ -339,6 +341,7 @@ tn_status tn_tensor_read(tn_queue* q, tn_tensor* t, void* out, uint64_t bytes, t
     return tn_tensor_read(there, t, out, bytes, diag);
   }
   if (bytes == 0) return TN_OK;
+  if (tn_status s = connected(q, diag)) return s;
   CopySpan span(q, "read", bytes);
   return span.end(read_here(q, t, out, bytes, diag));
 }

@@ -16,6 +16,7 @@ bool goes_direct(const tn_queue& q) {
 // Timelines of devices go on where the queue stands.
 tn_status connect_queue(tn_queue* q, int32_t priority, tn_diag* diag) {
   Device* device = q->device;
+  if (device->verdict) return device->refuse(diag);
   if (tn_status s = device->open(diag)) return s;
   const tn_plugin* table = device->plugin->table;
   if (tn_status s = call_plugin(table->queue_open, device->handle, 0, priority, &q->dev_queue, diag)) return s;

@@ -76,6 +76,8 @@ constexpr size_t kLogMost = 64 * 1024;    // so many, and a call waits for the o
 bool goes_direct(const tn_queue& q);
 tn_status open_queue(Runtime& rt, Device* device, int32_t priority, bool thread_bound, std::unique_ptr<tn_queue>* out, tn_diag* diag);
 tn_status connect_queue(tn_queue* q, int32_t priority, tn_diag* diag);  // of a queue whose device was closed and is back
+// Of a queue that somebody kept while its plugin was unloaded and loaded again; at the way in of whatever reaches the device.
+inline tn_status connected(tn_queue* q, tn_diag* diag) { return __builtin_expect(q->dev_queue != nullptr, 1) ? TN_OK : connect_queue(q, 0, diag); }
 void close_queue(tn_queue* q);  // waits for its work
 void clear_cache(tn_queue* q);
 

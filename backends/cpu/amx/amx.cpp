@@ -183,7 +183,7 @@ struct Sizes {
     // With several row blocks all of packed B is kept, else one block of it.
     const int64_t one = deep ? k_padded * kGroupCols : kDepthBytes * kBlockCols;
     b_bytes = p.packed ? 0 : (p.m > block_rows ? k_padded * round_up(p.n, kGroupCols) : one) + 4096 + kPanelBytes * 16;
-    c_bytes = kBlockRows * kBlockCols * 4 + 4096;
+    c_bytes = (deep ? block_rows * 32 : kBlockRows * kBlockCols) * 4 + 4096;
   }
 };
 

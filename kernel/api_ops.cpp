@@ -299,7 +299,8 @@ tn_status tn_builder_compile(tn_builder* b, const tn_plan_options* options, tn_p
   return guarded(diag, [&] {
     Runtime& rt = b->runtime;
     uint32_t index = options && TN_HAS(tn_plan_options, options, n_devices) && options->n_devices ? options->devices[0] : 0;
-    Device* d = index ? rt.device(index) : rt.fallback_device(nullptr);
+    const std::vector<Device*> usual = stand_ins(rt, nullptr);
+    Device* d = index ? rt.device(index) : usual.empty() ? nullptr : usual[0];
     if (!d) return fail(diag, TN_E_NOT_FOUND, id(kDevice, 2), "no such device\nwhy: id %u is not in the device list\ntry: use ids from tn_devices", index);
     if (tn_status s = d->open(diag)) return s;
     const uint32_t policy = options && TN_HAS(tn_plan_options, options, policy) ? options->policy : 0;

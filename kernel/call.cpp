@@ -71,7 +71,7 @@ inline tn_status run_simple(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_d
   }
   const tn_status status = call_plugin(p->simple->launch, p->simple, &launch);
   if (__builtin_expect(status != TN_OK, 0)) {
-    if (status == TN_E_DEVICE_LOST) q->device->lose(diag);
+    told(q, status, diag);
     for (uint32_t i = 0; i < p->n_out; ++i)
       for (uint32_t k = 0; k < n_made; ++k)
         if (a->out[i] == &made[k]->base) a->out[i] = nullptr;
@@ -200,7 +200,7 @@ class Launcher {
     if (span.on()) span.event().value = q_->submitted.load(std::memory_order_relaxed) + 1;  // the plan's
     const tn_status status = call_plugin(s.use->plan->launch, s.use->plan, &launch);
     if (status) span.drop();
-    if (status == TN_E_DEVICE_LOST) q_->device->lose(diag_);
+    if (status) told(q_, status, diag_);
     if (status && diag_ && diag_->len) append(diag_, "\nwhere: %s", s.op);
     if (workspace) unref_storage(workspace);  // handed out again in queue order only
     for (uint16_t t : s.release)
@@ -402,6 +402,7 @@ tn_status run_plan(tn_queue* q, tn_plan* p, const tn_call_args* a, tn_diag* diag
 namespace {
 
 tn_status call_uncached(tn_queue* q, const tn_call_args* a, CacheEntry* entry, uint64_t op_attr, uint64_t counts, const uint32_t* types, tn_diag* diag) {
+  if (tn_status s = connected(q, diag)) return s;
   Runtime& rt = *q->runtime;
   const OpEntry* op = nullptr;
   AttrRef attrs;
@@ -455,7 +456,7 @@ tn_status as_call(tn_queue* q, uint32_t op, F&& body) {
 
 // Misses the queue's own cache: shared cache, else a new plan.
 __attribute__((noinline)) tn_status call_slow(tn_queue* q, const tn_call_args* a, CacheEntry* entry, uint64_t op_attr, uint64_t counts, const uint32_t* types, tn_diag* diag) {
-  return as_call(q, a->op, [&] { return guarded(diag, [&] { const tn_status s = connected(q, diag); return s ? s : call_uncached(q, a, entry, op_attr, counts, types, diag); }); });
+  return as_call(q, a->op, [&] { return guarded(diag, [&] { return call_uncached(q, a, entry, op_attr, counts, types, diag); }); });
 }
 
 bool any_given(const tn_plan* p, const tn_call_args* a) {

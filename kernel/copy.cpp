@@ -48,7 +48,7 @@ tn_status copy_bytes(tn_queue* q, const tn_view& dst, const tn_view& src, tn_dia
     std::memmove(dst.host, src.host, dst.bytes);
     return TN_OK;
   }
-  return call_plugin(q->device->plugin->table->copy, q->dev_queue, &dst, &src, diag);
+  return told(q, call_plugin(q->device->plugin->table->copy, q->dev_queue, &dst, &src, diag), diag);
 }
 
 // An event about bytes that move by q.
@@ -170,7 +170,7 @@ tn_status copy_across(tn_queue* q, tn_tensor* dst, tn_tensor* src, tn_diag* diag
     const tn_view source = sub_view(data->view, lo, bytes);
     CopySpan span(from, "read", bytes);
     std::unique_lock<std::recursive_mutex> lock(from->lock);
-    s = bytes ? call_plugin(from->device->plugin->table->copy, from->dev_queue, &target, &source, diag) : TN_OK;
+    s = bytes ? told(from, call_plugin(from->device->plugin->table->copy, from->dev_queue, &target, &source, diag), diag) : TN_OK;
     const uint64_t value = next_value(from);
     if (s == TN_OK) log_work(from, value, &data, 1);
     lock.unlock();
@@ -276,7 +276,7 @@ tn_status write_here(tn_queue* q, tn_tensor* t, const void* data, uint64_t bytes
   std::unique_lock<std::recursive_mutex> lock(q->lock);
   const tn_view src{0, 0, bytes, const_cast<void*>(data)};
   const tn_view dst = sub_view(t->view, 0, bytes);
-  if (tn_status s = call_plugin(q->device->plugin->table->copy, q->dev_queue, &dst, &src, diag)) return s;
+  if (tn_status s = call_plugin(q->device->plugin->table->copy, q->dev_queue, &dst, &src, diag)) return told(q, s, diag);
   const uint64_t value = next_value(q);
   wrote(q, t->storage, value);
   log_work(q, value, nullptr, 0);
@@ -303,7 +303,7 @@ tn_status read_here(tn_queue* q, tn_tensor* t, void* out, uint64_t bytes, tn_dia
   std::unique_lock<std::recursive_mutex> lock(q->lock);
   const tn_view dst{0, 0, bytes, out};
   const tn_view src = sub_view(data->view, 0, bytes);
-  if (s == TN_OK) s = call_plugin(q->device->plugin->table->copy, q->dev_queue, &dst, &src, diag);
+  if (s == TN_OK) s = told(q, call_plugin(q->device->plugin->table->copy, q->dev_queue, &dst, &src, diag), diag);
   const uint64_t value = next_value(q);
   if (s == TN_OK) log_work(q, value, &data, 1);
   lock.unlock();

@@ -49,11 +49,9 @@ tn_status Device::open(tn_diag* diag) {
   // In this order: a plugin that failed to open leaves its devices' verdicts before it stops being known.
   if (plugin->known.load(std::memory_order_acquire) && !verdict) runtime->wake(this);
   if (verdict) return refuse(diag);
-  {
-    std::lock_guard lock(open_mutex);
-    if (!opened) open_status = open_now(&open_diag);
-    opened = true;
-  }
+  std::lock_guard lock(open_mutex);
+  if (!opened) open_status = open_now(&open_diag);
+  opened = true;
   if (open_status && diag) *diag = open_diag;
   return open_status;
 }
@@ -76,7 +74,11 @@ void Device::lose(const tn_diag* words) {
   if (!opened || open_status) return;  // the first cause stays
   open_status = TN_E_DEVICE_LOST;
   lost = true;
-  fail(&open_diag, TN_E_DEVICE_LOST, id(kDevice, 1), "device %s cannot be used\nwhy: it was lost: %.100s\ntry: `tenon devices` lists usable ones", name, words && words->msg[0] ? words->msg : "its driver said no more");
+  std::string said = words && words->msg[0] ? words->msg : "its driver said no more";
+  said.resize(std::min(said.find("\ntry: "), said.size()));  // its advice may be cut; ours follows
+  if (const size_t why = said.find("\nwhy: "); why != std::string::npos) said.replace(why, 6, ": ");
+  said.resize(std::min(said.find('\n'), said.size()));
+  fail(&open_diag, TN_E_DEVICE_LOST, id(kDevice, 1), "device %s cannot be used\nwhy: it was lost: %.125s\ntry: `tenon devices` lists usable ones", name, said.c_str());
 }
 
 void Device::say_if_lost(uint32_t* out_verdict, char* out_cause, size_t bytes) {

@@ -73,6 +73,7 @@ tn_status DevicePool::allocate(uint64_t bytes, QueuePool* asking, tn_buffer* out
       while (before + bytes > peak && !peak_.compare_exchange_weak(peak, before + bytes)) {}
       return TN_OK;
     }
+    if (status == TN_E_DEVICE_LOST) device_->lose(&inner);
     span.drop();
     reserved_.fetch_sub(bytes);
     if (status != TN_E_OOM) {

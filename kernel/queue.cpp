@@ -70,11 +70,16 @@ void close_queue(tn_queue* q) {
   q->dev_queue = nullptr;
 }
 
+tn_status told(tn_queue* q, tn_status status, const tn_diag* words) {
+  if (status == TN_E_DEVICE_LOST) q->lost = true, q->device->lose(words);
+  return status;
+}
+
 tn_status signal_queue(tn_queue* q, tn_diag* diag) {
   std::lock_guard lock(q->lock);
   const uint64_t value = q->submitted.load();
   if (q->signalled >= value) return TN_OK;
-  if (tn_status s = call_plugin(q->device->plugin->table->signal, q->dev_queue, q->timeline, value, diag)) return s;
+  if (tn_status s = call_plugin(q->device->plugin->table->signal, q->dev_queue, q->timeline, value, diag)) return told(q, s, diag);
   q->signalled = value;
   return TN_OK;
 }
@@ -127,9 +132,8 @@ tn_status collect(tn_queue* q, uint64_t reached, tn_diag* diag) {
     tn_diag cause{};
     cause.size = sizeof cause;
     if (tn_status s = call_plugin(q->device->plugin->table->query, q->timeline, after, &value, &failed, &cause)) {
-      if (s == TN_E_DEVICE_LOST) q->lost = true, q->device->lose(&cause);
       if (diag) *diag = cause;
-      return s;
+      return told(q, s, &cause);
     }
     if (failed == 0 || failed > reached) break;
     note_failure(q, after, failed, cause);
@@ -157,7 +161,7 @@ tn_status wait_queue(tn_queue* q, uint64_t value, uint64_t timeout_ns, tn_diag* 
       if (tn_status s = signal_queue(q, diag)) return s;
     value = q->signalled;
   }
-  if (tn_status s = call_plugin(q->device->plugin->table->wait, nullptr, q->timeline, value, timeout_ns, diag)) return s;
+  if (tn_status s = call_plugin(q->device->plugin->table->wait, nullptr, q->timeline, value, timeout_ns, diag)) return told(q, s, diag);
   std::lock_guard lock(q->lock);
   return collect(q, value, diag);
 }

@@ -65,7 +65,7 @@ struct tn_queue {
   size_t next_look = 1024;  // so many records or holdings, and what is done is let go
   std::deque<tenon::kernel::FailedWork> failures;
   std::vector<std::pair<uint64_t, tenon::kernel::Storage*>> held;  // in use until the value passes
-  bool lost = false;
+  std::atomic<bool> lost{false};
 };
 
 namespace tenon::kernel {
@@ -81,6 +81,8 @@ inline tn_status connected(tn_queue* q, tn_diag* diag) { return __builtin_expect
 void close_queue(tn_queue* q);  // waits for its work
 void clear_cache(tn_queue* q);
 
+// What the device of `q` answered, passed on; a loss is noted for everybody first. words: may be NULL.
+tn_status told(tn_queue* q, tn_status status, const tn_diag* words);
 // Signals everything submitted so far; asynchronous devices only.
 tn_status signal_queue(tn_queue* q, tn_diag* diag);
 // Waits until `value` is reached and collects failures. Returns TN_OK also when work failed.

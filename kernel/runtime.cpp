@@ -188,13 +188,6 @@ tn_status Runtime::detach(PluginSlot* slot, uint64_t timeout_ns, tn_diag* diag) 
 
 // ---- devices ------------------------------------------------------------------------------------------------------
 
-Device* Runtime::fallback_device(const Device* not_this) {
-  std::lock_guard lock(device_mutex_);
-  for (auto& d : devices_)
-    if (d.get() != not_this && d->info.kind == TN_KIND_CPU && d->inline_work && d->verdict == 0) return d.get();
-  return nullptr;
-}
-
 void Runtime::count_fallback(const OpEntry& op, const Device* asked, const Device* used, const char* cause) {
   n_fallbacks_.fetch_add(1);
   const Hooks::Use hooks(hooks_);

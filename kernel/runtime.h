@@ -98,7 +98,6 @@ class Runtime {
   Device* device(uint32_t index);                  // nullptr when unknown
   std::vector<Device*> devices();
   std::vector<tn_device_entry> device_entries();   // all in one state, with the pieces of hardware they lead to
-  Device* fallback_device(const Device* not_this);  // the first inline CPU device; nullptr when none
   void wait_device(Device* device) { still_working(TN_FOREVER, device); }
   void count_fallback(const OpEntry& op, const Device* asked, const Device* used, const char* cause);
   uint64_t n_fallbacks() const { return n_fallbacks_.load(); }

@@ -8,10 +8,6 @@
 namespace tenon::kernel {
 namespace {
 
-// Verdicts of the loader that speak of something absent, not of something broken; their numbers are frozen.
-constexpr uint32_t kMissingDependency = 9, kOpenUnavailable = 18;
-constexpr uint32_t kDuplicateOf = 15, kUnloaded = 22;  // another entry, or the device list, says more
-
 // Devices bear the last part of their plugin's id, cut to the room that names have; a file whose record could not be read has
 // only its own name.
 bool would_offer(const tn_plugin_entry& e, const std::string& family) {
@@ -30,9 +26,9 @@ tn_status absent_device(Runtime& rt, const std::vector<tn_device_entry>& devices
   std::lock_guard lock(rt.plugin_lock());
   for (const auto& slot : rt.slots()) {
     const tn_plugin_entry& e = slot->entry;
-    if (!would_offer(e, family) || e.code == kDuplicateOf || e.code == kUnloaded) continue;
+    if (!would_offer(e, family) || e.code == verdicts::kDuplicateOf || e.code == verdicts::kUnloaded) continue;
     if (e.code != 0) {
-      const tn_status status = e.code == kMissingDependency || e.code == kOpenUnavailable ? TN_E_UNAVAILABLE : TN_E_FAILED;
+      const tn_status status = e.code == verdicts::kMissingDependency || e.code == verdicts::kOpenUnavailable ? TN_E_UNAVAILABLE : TN_E_FAILED;
       return fail(diag, status, id(kDevice, 1), "device %.20s cannot be used\nwhy: its plugin is refused, TN-LOAD-%03u: %.95s\ntry: tenon explain TN-LOAD-%03u", name.c_str(), e.code, e.cause, e.code);
     }
     bool any = false;

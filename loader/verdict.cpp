@@ -2,8 +2,13 @@
 
 #include <utility>
 
+#include "kernel/absent.h"
+
 namespace tenon::loader {
 namespace {
+
+static_assert(uint32_t(Code::MissingDependency) == kernel::verdicts::kMissingDependency && uint32_t(Code::OpenUnavailable) == kernel::verdicts::kOpenUnavailable &&
+              uint32_t(Code::DuplicateOf) == kernel::verdicts::kDuplicateOf && uint32_t(Code::Unloaded) == kernel::verdicts::kUnloaded);
 
 struct Row {
   Code code;

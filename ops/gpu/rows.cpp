@@ -13,7 +13,7 @@ const std::vector<RowCode>& rows() {
   static const std::vector<RowCode> all = [] {
     std::vector<RowCode> v;
     for (auto part : {
-             pointwise_rows(), copy_rows(),
+             pointwise_rows(), copy_rows(), reduce_rows(), matmul_rows(), gather_rows(), scatter_rows(),
          })
       v.insert(v.end(), part.begin(), part.end());
     return v;

@@ -190,6 +190,7 @@ class Builder {
     r.to_parts = true, r.post = nullptr;
     int64_t pieces = 1;
     for (int d = r.kept; d < r.space.rank; ++d) pieces *= (r.space.dim[d] + block[d] - 1) / block[d];
+    r.chunks = static_cast<uint32_t>(std::max<int64_t>(1, r.chunks / pieces));  // pieces are steps of their own already
     const int64_t parts = pieces * r.chunks;
     const uint64_t held = element_bytes(r.fold.held), places_at = round_up(static_cast<uint64_t>(outputs * parts) * held, 256);
     // Part p of output o lies at o * parts + p.

@@ -109,8 +109,8 @@ void fill_info(const Reader& r, const std::string& platform, DeviceOf* out) {
   info.dtype_storage = caps.storage, info.dtype_compute = caps.arithmetic, info.dtype_matrix = caps.matrix;
   info.n_spaces = 1;
   std::snprintf(info.name, sizeof info.name, "%.63s", text_of(r.api.clGetDeviceInfo, r.device, CL_DEVICE_NAME).c_str());
-  std::snprintf(info.driver, sizeof info.driver, "OpenCL %d.%d, %.30s %.16s", r.version / 100, r.version / 10 % 10, platform.c_str(),
-                text_of(r.api.clGetDeviceInfo, r.device, CL_DRIVER_VERSION).c_str());
+  const std::string driver = "OpenCL " + std::to_string(r.version / 100) + "." + std::to_string(r.version / 10 % 10) + ", " + platform.substr(0, 30) + " " + text_of(r.api.clGetDeviceInfo, r.device, CL_DRIVER_VERSION);
+  std::snprintf(info.driver, sizeof info.driver, "%.63s", driver.c_str());
 }
 
 std::string options_of(const Reader& r, int version) {

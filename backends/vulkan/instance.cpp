@@ -39,11 +39,10 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
 }  // namespace
 
 tn_status read_settings(const tn_host* host, Settings* out, tn_diag* diag) {
-  uint64_t validation = out->validation, import_host = out->import_host;
-  tn_status s = number(host, "vulkan.validation", 1, &validation, diag);
+  uint64_t import_host = out->import_host;
+  tn_status s = number(host, "vulkan.validation", 2, &out->validation, diag);
   if (s == TN_OK) s = number(host, "vulkan.staging_bytes", uint64_t{1} << 40, &out->staging_bytes, diag);
   if (s == TN_OK) s = number(host, "vulkan.import_host", 1, &import_host, diag);
-  out->validation = validation != 0;
   out->import_host = import_host != 0;
   return s;
 }
@@ -78,23 +77,29 @@ tn_status Instance::create(tn_diag* diag) {
   app.pApplicationName = "tenon", app.pEngineName = "tenon";
   app.apiVersion = VK_API_VERSION_1_2;
   const char* layers[] = {kValidation};
-  const char* extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+  const char* extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
+  const VkValidationFeatureEnableEXT check_barriers = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
+  VkValidationFeaturesEXT checks{VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT};
+  checks.enabledValidationFeatureCount = 1;
+  checks.pEnabledValidationFeatures = &check_barriers;
   VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
   info.pApplicationInfo = &app;
-  info.enabledLayerCount = info.enabledExtensionCount = settings.validation ? 1 : 0;
+  if (settings.validation == 2) info.pNext = &checks;
+  info.enabledLayerCount = settings.validation != 0 ? 1 : 0;
+  info.enabledExtensionCount = static_cast<uint32_t>(settings.validation);
   info.ppEnabledLayerNames = layers;
   info.ppEnabledExtensionNames = extensions;
   const VkResult r = fn.vkCreateInstance(&info, nullptr, &handle);
   if (r == VK_SUCCESS) return TN_OK;
   handle = VK_NULL_HANDLE;
   char room[32];
-  if (r == VK_ERROR_LAYER_NOT_PRESENT || (r == VK_ERROR_EXTENSION_NOT_PRESENT && settings.validation))
-    return fail(diag, TN_E_UNAVAILABLE, kErrAbsent, r, "vulkan: no validation layer\nwhy: %s is not installed, and vulkan.validation is 1\ntry: apt install vulkan-validationlayers", kValidation);
+  if (r == VK_ERROR_LAYER_NOT_PRESENT || (r == VK_ERROR_EXTENSION_NOT_PRESENT && settings.validation != 0))
+    return fail(diag, TN_E_UNAVAILABLE, kErrAbsent, r, "vulkan: no validation layer\nwhy: %s is not installed, and vulkan.validation is set\ntry: apt install vulkan-validationlayers", kValidation);
   return fail(diag, TN_E_UNAVAILABLE, kErrAbsent, r, "vulkan: no driver\nwhy: vkCreateInstance said %s\ntry: install the GPU's Vulkan driver, or mesa-vulkan-drivers", result_name(r, room));
 }
 
 void Instance::report_messages() {
-  if (!settings.validation || fn.vkCreateDebugUtilsMessengerEXT == nullptr) return;
+  if (settings.validation == 0 || fn.vkCreateDebugUtilsMessengerEXT == nullptr) return;
   VkDebugUtilsMessengerCreateInfoEXT info{VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
   info.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
   info.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT;
@@ -111,7 +116,7 @@ tn_status Instance::make(const tn_host* host, const Settings& settings, std::sha
   if (tn_status s = self->create(diag); s != TN_OK) return s;
 #define VULKAN_FIND(name) self->fn.name = reinterpret_cast<PFN_##name>(self->fn.vkGetInstanceProcAddr(self->handle, #name));
   VULKAN_INSTANCE_FUNCTIONS(VULKAN_FIND)
-  if (settings.validation) { VULKAN_DEBUG_FUNCTIONS(VULKAN_FIND) }
+  if (settings.validation != 0) { VULKAN_DEBUG_FUNCTIONS(VULKAN_FIND) }
 #undef VULKAN_FIND
   self->report_messages();
   *out = std::move(self);

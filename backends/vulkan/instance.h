@@ -11,7 +11,7 @@ namespace tenon::vulkan {
 
 // What the configuration says; keys are "vulkan.<name>".
 struct Settings {
-  bool validation = false;               // vulkan.validation: 0 or 1
+  uint64_t validation = 0;               // vulkan.validation: 1 = the layer's checks, 2 = also for missing barriers (slow)
   uint64_t staging_bytes = 256u << 20;   // vulkan.staging_bytes: host memory for copies under way, per device
   bool import_host = true;               // vulkan.import_host: large copies reach host memory in place, where the driver can
 };

@@ -43,13 +43,13 @@ TEST_F(Copy, of_sizes_from_nothing_on_come_back_as_they_were) {
 }
 
 TEST_F(Copy, of_sizes_from_nothing_on_come_back_through_staging_memory_too) {
-  Rig plain(Config{{"vulkan.validation", "1"}, {"vulkan.import_host", "0"}});
+  Rig plain(Config{{"vulkan.validation", "2"}, {"vulkan.import_host", "0"}});
   ASSERT_NE(plain.device, nullptr) << plain.why;
   for (const uint64_t bytes : {1u, 65537u, (1u << 20) + 1, (4u << 20) - 1, 4u << 20, (4u << 20) + 1, 9000001u}) round_trip(*plain.device, bytes);
 }
 
 TEST_F(Copy, larger_than_the_staging_memory_wait_for_room) {
-  Rig narrow(Config{{"vulkan.validation", "1"}, {"vulkan.import_host", "0"}, {"vulkan.staging_bytes", "8388608"}});
+  Rig narrow(Config{{"vulkan.validation", "2"}, {"vulkan.import_host", "0"}, {"vulkan.staging_bytes", "8388608"}});
   ASSERT_NE(narrow.device, nullptr) << narrow.why;
   round_trip(*narrow.device, 40000001);
 }

@@ -32,7 +32,7 @@ class Host {
 
 // Driver and device with a configuration of one's own. `why` tells why there is none.
 struct Rig {
-  explicit Rig(Config config = {{"vulkan.validation", "1"}});
+  explicit Rig(Config config = {{"vulkan.validation", "2"}});
   ~Rig();
   Host host;
   std::unique_ptr<gpu::Driver> driver;

@@ -19,7 +19,7 @@ class Loss : public ::testing::Test {
   void SetUp() override {
     n_calls = 0;
     Settings settings;
-    settings.validation = true;
+    settings.validation = 1;
     tn_diag diag{};
     std::shared_ptr<Instance> instance;
     if (Instance::make(host.get(), settings, &instance, &diag) != TN_OK) GTEST_SKIP() << diag.msg;

@@ -104,7 +104,7 @@ TEST_F(Streams, leave_fences_that_outlive_them) {
 }
 
 TEST_F(Streams, refuse_fences_of_other_devices) {
-  Rig other(Config{{"vulkan.validation", "1"}});
+  Rig other(Config{{"vulkan.validation", "2"}});
   ASSERT_NE(other.device, nullptr) << other.why;
   std::unique_ptr<gpu::Stream> theirs;
   std::shared_ptr<gpu::Fence> fence;

@@ -80,7 +80,7 @@ tn_status Pipeline::make(std::shared_ptr<Gpu> gpu, const gpu::KernelSpec& spec, 
   self->n_buffers = static_cast<uint32_t>(spec.buffers.size());
   self->can_fail = spec.can_fail;
   self->param_bytes = gpu::param_layout(spec).bytes;
-  self->params_in_buffer = options.params_in_buffer;
+  self->params_in_buffer = options.params_in_buffer && self->param_bytes != 0;
   if (tn_status s = self->create_layouts(diag); s != TN_OK) return s;
   if (tn_status s = self->create_pipeline(spec, binary, diag); s != TN_OK) return s;
   *out = std::move(self);

@@ -191,6 +191,8 @@ std::string describe(const InstanceApi& fn, VkPhysicalDevice handle, Physical* o
   fill_types(features, &out->caps);
   fill_subgroups(features, p, out);
   fill_info(p, out);
+  out->facts.gpu = out->caps;
+  out->facts.max_alloc_bytes = std::min(out->max_allocation_bytes, out->facts.info.mem_total_bytes);
   out->facts.info.mem_free_bytes = budget_bytes(fn, *out);
   return "";
 }

@@ -50,7 +50,7 @@ tn_status Timeline::wait(uint64_t value, uint64_t timeout_ns, tn_diag* diag) {
     const uint64_t spent = static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - start).count());
     if (timeout_ns != TN_FOREVER && spent >= timeout_ns)
       return fail(diag, TN_E_TIMEOUT, kErrTimeout, VK_TIMEOUT, "vulkan: work is not done in time\nwhy: step %llu of the stream after %llu ns, %llu is waited for\ntry: wait longer",
-                  static_cast<unsigned long long>(now), static_cast<unsigned long long>(spent), static_cast<unsigned long long>(value));
+                  static_cast<unsigned long long>(now), static_cast<unsigned long long>(timeout_ns), static_cast<unsigned long long>(value));
     const uint64_t left = timeout_ns == TN_FOREVER ? kPieceNs : std::min(kPieceNs, timeout_ns - spent);
     if (tn_status s = gpu->check(gpu->fn.vkWaitSemaphores(gpu->device, &info, left), "vkWaitSemaphores", diag); s != TN_OK) return s;
   }

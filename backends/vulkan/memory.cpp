@@ -71,8 +71,8 @@ Allocator::Allocator(const DeviceApi& fn, VkDevice device, const Physical& physi
   for (const MemoryKind kind : {MemoryKind::Device, MemoryKind::Host}) {
     const int k = static_cast<int>(kind);
     type_[k] = choose_memory_type(physical_.memory, kind, need.memoryTypeBits);
-    const uint64_t heap = type_[k] < VK_MAX_MEMORY_TYPES ? physical_.memory.memoryHeaps[physical_.memory.memoryTypes[type_[k]].heapIndex].size : 0;
-    chunk_bytes_[k] = std::clamp(heap / 256 / kMiB * kMiB, 4 * kMiB, 128 * kMiB);
+    heap_bytes_[k] = type_[k] < VK_MAX_MEMORY_TYPES ? physical_.memory.memoryHeaps[physical_.memory.memoryTypes[type_[k]].heapIndex].size : 0;
+    chunk_bytes_[k] = std::clamp(heap_bytes_[k] / 256 / kMiB * kMiB, 4 * kMiB, 128 * kMiB);
   }
 }
 
@@ -92,6 +92,12 @@ tn_status Allocator::make_buffer(uint64_t bytes, VkBuffer* out, VkMemoryRequirem
 }
 
 tn_status Allocator::new_chunk(uint64_t bytes, MemoryKind kind, bool shared, Chunk** out, tn_diag* diag) {
+  // Drivers may give more than the heap has and page, or be killed for it: what a device states is what it gives here.
+  uint64_t& used = used_of(kind);
+  const uint64_t heap = heap_bytes_[static_cast<int>(kind)];
+  if (bytes > heap - std::min(used, heap))
+    return fail(diag, TN_E_OOM, kErrOutOfMemory, VK_SUCCESS, "vulkan: out of %s memory\nwhy: %llu bytes asked, %llu of the heap's %llu are in use\ntry: smaller batches, or release tensors",
+                kind == MemoryKind::Device ? "device" : "host-visible", ull(bytes), ull(used), ull(heap));
   auto chunk = std::make_unique<Chunk>();
   chunk->bytes = bytes, chunk->kind = kind, chunk->shared = shared, chunk->ranges = FreeRanges(bytes);
   VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
@@ -104,6 +110,7 @@ tn_status Allocator::new_chunk(uint64_t bytes, MemoryKind kind, bool shared, Chu
                 kind == MemoryKind::Device ? "device" : "host-visible", ull(bytes), chunks_.size(), result_name(r, room));
   if (r < 0) return translate(diag, r, "vkAllocateMemory");
   chunks_.push_back(std::move(chunk));
+  used += bytes;
   *out = chunks_.back().get();
   if (kind == MemoryKind::Device) return TN_OK;
   void* mapped = nullptr;
@@ -113,7 +120,10 @@ tn_status Allocator::new_chunk(uint64_t bytes, MemoryKind kind, bool shared, Chu
   return s;
 }
 
+uint64_t& Allocator::used_of(MemoryKind kind) { return used_bytes_[physical_.memory.memoryTypes[type_[static_cast<int>(kind)]].heapIndex]; }
+
 void Allocator::release(Chunk* chunk) {
+  used_of(chunk->kind) -= chunk->bytes;
   fn_.vkFreeMemory(device_, chunk->memory, nullptr);  // unmaps it too
   std::erase_if(chunks_, [chunk](const auto& c) { return c.get() == chunk; });
 }
@@ -133,8 +143,7 @@ tn_status Allocator::place(Block* block, const VkMemoryRequirements& need, uint6
 }
 
 tn_status Allocator::alloc(uint64_t bytes, uint64_t align, MemoryKind kind, Block** out, tn_diag* diag) {
-  const uint32_t type = type_[static_cast<int>(kind)];
-  const uint64_t heap = type < VK_MAX_MEMORY_TYPES ? physical_.memory.memoryHeaps[physical_.memory.memoryTypes[type].heapIndex].size : 0;
+  const uint64_t heap = heap_bytes_[static_cast<int>(kind)];
   if (bytes > heap)
     return fail(diag, TN_E_OOM, kErrOutOfMemory, VK_SUCCESS, "vulkan: out of memory\nwhy: %llu bytes asked, the device's heap has %llu\ntry: smaller batches", ull(bytes), ull(heap));
   const uint64_t size = round_up(std::max<uint64_t>(bytes, 16), 16);

@@ -67,6 +67,7 @@ class Allocator {
   tn_status make_buffer(uint64_t bytes, VkBuffer*, VkMemoryRequirements*, tn_diag*);
   tn_status new_chunk(uint64_t bytes, MemoryKind, bool shared, Chunk** out, tn_diag*);
   tn_status place(Block*, const VkMemoryRequirements&, uint64_t align, MemoryKind, tn_diag*);
+  uint64_t& used_of(MemoryKind);
   void release(Chunk*);
   void free_locked(Block*);
 
@@ -74,7 +75,8 @@ class Allocator {
   VkDevice device_;
   const Physical& physical_;
   uint32_t type_[2] = {};  // memory type of each kind
-  uint64_t chunk_bytes_[2] = {};
+  uint64_t chunk_bytes_[2] = {}, heap_bytes_[2] = {};
+  uint64_t used_bytes_[VK_MAX_MEMORY_HEAPS] = {};  // what chunks take of each heap
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Chunk>> chunks_;
   std::map<Block*, std::unique_ptr<Block>> blocks_;

@@ -144,6 +144,20 @@ TEST_F(DeviceMemory, beyond_the_heap_is_refused_with_the_numbers) {
   EXPECT_NE(std::string(diag.msg).find("1152921504606846976 bytes asked"), std::string::npos) << diag.msg;
 }
 
+TEST_F(DeviceMemory, is_given_up_to_what_the_device_states_and_again_after_a_free) {
+  const uint64_t eighth = rig->facts[0].info.mem_total_bytes / 8;
+  std::vector<gpu::Memory> all;
+  gpu::Memory m;
+  tn_diag diag{};
+  while (all.size() <= 8 && device().alloc(eighth, 256, false, &m, &diag) == TN_OK) all.push_back(m);
+  EXPECT_LE(all.size(), 8u);
+  EXPECT_GE(all.size(), 6u);
+  EXPECT_EQ(diag.status, TN_E_OOM);
+  device().free(all.back().handle);
+  all.back() = alloc(eighth);
+  for (const gpu::Memory& one : all) device().free(one.handle);
+}
+
 TEST_F(DeviceMemory, of_zero_bytes_can_be_had_and_freed) {
   const auto m = alloc(0);
   EXPECT_NE(m.handle, 0u);

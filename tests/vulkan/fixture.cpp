@@ -132,7 +132,7 @@ void launch_affine(gpu::Stream& s, const gpu::Kernel& kernel, const gpu::Memory&
 // Drivers and layers leave memory behind when they are unloaded. Kept mapped, they are known by name to the leak checker.
 #if defined(__SANITIZE_ADDRESS__)
 #include <dlfcn.h>
-extern "C" const char* __lsan_default_suppressions() {
+extern "C" __attribute__((visibility("default"))) const char* __lsan_default_suppressions() {
   return "leak:libvulkan.so\nleak:libvulkan_\nleak:libVkLayer_\nleak:libLLVM\n";
 }
 namespace {

@@ -277,6 +277,64 @@ TEST_F(Plugin, one_text_is_compiled_once_however_many_threads_ask) {
   EXPECT_EQ(Fake::get().compiles, 1);
 }
 
+// tests/errors/golden/TN-DEVICE-gpu.txt in the form of that folder; TENON_GOLDEN_UPDATE=1 writes it.
+TEST_F(Plugin, errors_say_their_golden_texts) {
+  std::map<std::string, std::string> seen, golden;
+  const auto said = [&](tn_status status) {
+    EXPECT_NE(status, TN_OK);
+    EXPECT_LT(diag_.len + 1, sizeof diag_.msg) << "cut: " << diag_.msg;
+    char id[16];
+    std::snprintf(id, sizeof id, "%03u", diag_.id & 0xFFFF);
+    seen["TN-DEVICE-" + std::string(id)] = "what: " + std::string(diag_.msg) + "\n";
+  };
+  config_["fake.limit.threads"] = "many";
+  said(table_->open(&host_, &self_, &diag_));
+  config_.clear();
+  Fake::get().max_alloc = 0;
+  open();
+  uint32_t n = 0;
+  said(table_->caps(self_, 9, nullptr, 0, &n, &diag_));
+  const auto* p = plan(0, 100);
+  said(launch(p, 4000, 0));
+  const tn_launch none{nullptr, 0, 0, nullptr, queue_, &diag_, nullptr};
+  said(p->launch(p, &none));
+  tn_buffer b{};
+  said(table_->alloc(device_, 0, UINT64_MAX - 7, 64, &b, &diag_));
+  said(table_->alloc(device_, 2, 8, 64, &b, &diag_));
+  ASSERT_EQ(table_->signal(nullptr, line_, 60, &diag_), TN_OK);
+  said(table_->signal(nullptr, line_, 40, &diag_));
+  said(table_->wait(nullptr, line_, 61, 1000, &diag_));
+  const tn_ext option{sizeof option, TN_EXT_CRITICAL | 9, nullptr};
+  tn_device* other = nullptr;
+  said(table_->device_open(self_, 0, &option, &other, &diag_));
+  const tn_device_ref foreign{sizeof foreign};
+  tn_op op{};
+  said(rows_[0].supports(self_, &foreign, &op, nullptr, &diag_));
+  ASSERT_EQ(table_->wait(queue_, line_, 99, TN_FOREVER, &diag_), TN_OK);
+  uint64_t stream = 0;
+  said(static_cast<const tn_native*>(table_->iface(self_, "tn.native.v1"))->stream(self_, queue_, &stream, &diag_));
+  TearDown();
+  self_ = nullptr, queue_ = nullptr, line_ = nullptr, device_ = nullptr, plans_.clear();
+  Fake::get().max_alloc = 1000;
+  ASSERT_EQ(table_->open(&host_, &self_, &diag_), TN_OK);
+  ASSERT_EQ(table_->device_open(self_, 0, nullptr, &device_, &diag_), TN_OK);
+  said(table_->alloc(device_, 0, 2000, 64, &b, &diag_));
+  ASSERT_EQ(table_->alloc(device_, 0, 200, 64, &buffer_, &diag_), TN_OK);
+  Fake::get().max_alloc = 1 << 20;
+  if (std::getenv("TENON_GOLDEN_UPDATE") != nullptr) {
+    std::ofstream out(TENON_GOLDEN_DIR "/TN-DEVICE-gpu.txt");
+    for (const auto& [key, text] : seen) out << "[" << key << "]\n" << text << "\n";
+    return;
+  }
+  std::ifstream in(TENON_GOLDEN_DIR "/TN-DEVICE-gpu.txt");
+  std::string line, key;
+  while (std::getline(in, line)) {
+    if (line.rfind("[TN-", 0) == 0) key = line.substr(1, line.size() - 2);
+    else if (!line.empty()) golden[key] += line + "\n";
+  }
+  EXPECT_EQ(seen, golden);
+}
+
 class Store : public testing::Test {
  protected:
   void SetUp() override {

@@ -46,7 +46,7 @@ Text float_op(uint32_t op, const Operands& o) {
     case TN_OP_ABS:
       return wide ? "TN_F64_OF_BITS(TN_BITS_OF_F64(" + o.a + ") & 0x7FFFFFFFFFFFFFFFul)" : "TN_F32_OF_BITS(TN_BITS_OF_F32(" + o.a + ") & 0x7FFFFFFFu)";
     case TN_OP_ADD: case TN_OP_SUB: case TN_OP_MUL: return infix(o.a, plain_infix(op), o.b);
-    case TN_OP_FLOOR: case TN_OP_CEIL: case TN_OP_TRUNC: case TN_OP_RINT: return call((Text(function_name(op)) + (wide ? "_F64" : "")).c_str(), o.a);
+    case TN_OP_FLOOR: case TN_OP_CEIL: case TN_OP_TRUNC: case TN_OP_RINT: return call((Text(function_name(op)) + (wide ? "_F64" : "_F32")).c_str(), o.a);
     case TN_OP_FMA: return "tn_fma" + suffix + "(" + o.a + ", " + o.b + ", " + o.c + ")";
     case TN_OP_DIV: case TN_OP_REM: case TN_OP_POW: case TN_OP_MIN: case TN_OP_MAX: case TN_OP_ATAN2:
       return call(Text("tn_") + function_name(op) + suffix, o.a, o.b);

@@ -13,10 +13,30 @@ namespace {
 // "//@ name" opens a function; it may call only functions above it.
 struct Function { std::string_view name, text; };
 
+void replace_all(std::string* text, std::string_view from, std::string_view to) {
+  for (size_t at = text->find(from); at != std::string::npos; at = text->find(from, at + to.size())) text->replace(at, from.size(), to);
+}
+
+// math.text is written once for both precisions: its words that begin with $ become those of one of them, a lone $ ends a literal.
+std::string of_precision(bool wide) {
+  std::string text = kText_math;
+  replace_all(&text, "$toreal", wide ? "TN_F64" : "TN_F32");
+  replace_all(&text, "$real", wide ? "double" : "float");
+  replace_all(&text, "$local", wide ? "tn_double" : "tn_float");
+  replace_all(&text, "$uint", wide ? "tn_ulong" : "tn_uint");
+  replace_all(&text, "$zero", wide ? "TN_U64(0)" : "0u");
+  replace_all(&text, "$one", wide ? "TN_U64(1)" : "1u");
+  replace_all(&text, "$F", wide ? "F64" : "F32");
+  replace_all(&text, "$f", wide ? "f64" : "f32");
+  replace_all(&text, "$", wide ? "lf" : "f");
+  return text;
+}
+
 std::vector<Function> split() {
+  static const std::string f32 = of_precision(false), f64 = of_precision(true);
   std::vector<Function> all;
   for (std::string_view text : {std::string_view(kText_convert), std::string_view(kText_integer), std::string_view(kText_math_f32),
-                                std::string_view(kText_math_f64)}) {
+                                std::string_view(kText_math_f64), std::string_view(f32), std::string_view(f64)}) {
     for (size_t at = text.find("//@ "); at != std::string_view::npos;) {
       const size_t line = text.find('\n', at), next = text.find("//@ ", line);
       all.push_back({text.substr(at + 4, line - at - 4), text.substr(line + 1, next == std::string_view::npos ? next : next - line - 1)});
@@ -47,8 +67,12 @@ std::string library_for(const std::string& text) {
   const std::vector<Function>& all = functions();
   std::vector<char> used(all.size(), 0);
   for (size_t i = all.size(); i-- > 0;) {
-    bool wanted = names(text, all[i].name);
-    for (size_t k = i + 1; k < all.size() && !wanted; ++k) wanted = used[k] != 0 && names(all[k].text, all[i].name);
+    // The block of constants goes with every function that follows it and names its precision.
+    const bool constants = all[i].name.starts_with("TN_CONSTANTS");
+    const std::string_view word = constants ? all[i].name.substr(12) : all[i].name;
+    auto wants = [&](std::string_view t) { return constants ? t.find(word) != std::string_view::npos : names(t, word); };
+    bool wanted = wants(text);
+    for (size_t k = i + 1; k < all.size() && !wanted; ++k) wanted = used[k] != 0 && wants(all[k].text);
     used[i] = wanted;
   }
   std::string out;

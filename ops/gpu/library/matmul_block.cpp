@@ -12,7 +12,7 @@ namespace {
 const char kOpenClVectors[] =
     "#define LANES 16\n#define VECTOR float16\n#define VECTOR_OF(x) ((float16)(x))\n#define VECTOR_LOAD(buffer, i) vload16(0, (buffer) + (i))\n"
     "#define VECTOR_STORE(buffer, i, v) vstore16(v, 0, (buffer) + (i))\n#define VECTOR_TO(array, v) vstore16(v, 0, array)\n"
-    "#ifdef FP_FAST_FMAF\n#define VECTOR_MAD(a, b, c) fma(a, b, c)\n#else\n#define VECTOR_MAD(a, b, c) ((a) * (b) + (c))\n#endif\n";
+    "#define VECTOR_MAD(a, b, c) ((a) * (b) + (c))\n";
 const char kGlslVectors[] =
     "#define LANES 4\n#define VECTOR vec4\n#define VECTOR_OF(x) vec4(x)\n#define VECTOR_LOAD(buffer, i) vec4(buffer[i], buffer[(i) + 1u], buffer[(i) + 2u], buffer[(i) + 3u])\n"
     "#define VECTOR_STORE(buffer, i, v) { const tn_uint i_ = (i); buffer[i_] = (v).x; buffer[i_ + 1u] = (v).y; buffer[i_ + 2u] = (v).z; buffer[i_ + 3u] = (v).w; }\n"
@@ -25,7 +25,7 @@ const char kCudaVectors[] =
     "#define VECTOR_OF(x) tn_vector(x, x, x, x)\n#define VECTOR_MAD(a, b, c) tn_vector_mad(a, b, c)\n"
     "TN_FN float4 tn_vector(float x, float y, float z, float w) { float4 v; v.x = x; v.y = y; v.z = z; v.w = w; return v; }\n"
     "TN_FN float4 tn_vector_mad(float4 a, float4 b, float4 c) {\n"
-    "  return tn_vector(TN_MAD(a.x, b.x, c.x), TN_MAD(a.y, b.y, c.y), TN_MAD(a.z, b.z, c.z), TN_MAD(a.w, b.w, c.w));\n}\n";
+    "  return tn_vector(TN_MAD_F32(a.x, b.x, c.x), TN_MAD_F32(a.y, b.y, c.y), TN_MAD_F32(a.z, b.z, c.z), TN_MAD_F32(a.w, b.w, c.w));\n}\n";
 
 const char* vectors(Dialect d) {
   return d == Dialect::OpenCl ? kOpenClVectors : d == Dialect::Glsl ? kGlslVectors : kCudaVectors;
@@ -63,6 +63,8 @@ Step matmul_block_step(const Caps& caps, const MatmulShape& s, const Piece& p, b
   body += "  at_a += row0 * a_m;\n  const tn_uint first = slice * slice_k, stop = first + slice_k < n_k ? first + slice_k : n_k;\n";
   body += "  VECTOR acc[ROWS * 2];\n  TN_UNROLL for (int i = 0; i < ROWS * 2; i++) acc[i] = VECTOR_OF(TN_F32(0));\n";
   body += "  for (tn_uint k = first; k < stop; k++) {\n";
+  // Sums of products may be fused here and nowhere else; fma() would be a slow function where the hardware has none.
+  if (caps.dialect == Dialect::OpenCl) body += "#pragma OPENCL FP_CONTRACT ON\n";
   body += "    const VECTOR right0 = VECTOR_LOAD(b, at_b + k * b_k), right1 = VECTOR_LOAD(b, at_b + k * b_k + LANES);\n";
   body += "    TN_UNROLL for (int i = 0; i < ROWS; i++) {\n      const VECTOR left = VECTOR_OF(a[at_a + TN_U32(i) * a_m + k * a_k]);\n";
   body += "      acc[i * 2] = VECTOR_MAD(left, right0, acc[i * 2]); acc[i * 2 + 1] = VECTOR_MAD(left, right1, acc[i * 2 + 1]);\n    }\n  }\n";

@@ -25,7 +25,7 @@ std::string held_zero(const MatmulShape& s) {
   return s.held == TN_F32 ? "TN_F32(0)" : s.held == TN_F64 ? "TN_F64(0)" : s.held == TN_U32 ? "0u" : "TN_U64(0)";
 }
 std::string mad_text(const MatmulShape& s, const std::string& a, const std::string& b, const std::string& c) {
-  if (s.held == TN_F32) return "TN_MAD(" + a + ", " + b + ", " + c + ")";
+  if (s.held == TN_F32) return "TN_MAD_F32(" + a + ", " + b + ", " + c + ")";
   if (s.held == TN_F64) return "TN_MAD_F64(" + a + ", " + b + ", " + c + ")";
   return "(" + a + " * " + b + " + " + c + ")";
 }

@@ -119,6 +119,13 @@ def check_page(page, root, build, headers):
             yield f"{page}:{line}: {fault}"
 
 
+def check_pages(pages, root, build):
+    with tempfile.TemporaryDirectory() as folder:
+        headers = pathlib.Path(folder)
+        precompile(pages, root, build, headers)
+        return [fault for page in pages for fault in check_page(page, root, build, headers)]
+
+
 def same(page, translation):
     ours, theirs = ([(language, text) for language, text, _, _ in blocks(p)] for p in (page, translation))
     if len(ours) != len(theirs):
@@ -136,11 +143,8 @@ def main():
     parser.add_argument("pages", nargs="*", type=pathlib.Path)
     args = parser.parse_args()
     faults = list(same(*args.same)) if args.same else []
-    with tempfile.TemporaryDirectory() as headers:
-        headers = pathlib.Path(headers)
-        precompile(args.pages, args.root.resolve(), args.build.resolve(), headers)
-        for page in args.pages:
-            faults += check_page(page, args.root.resolve(), args.build.resolve(), headers)
+    if args.pages:
+        faults += check_pages(args.pages, args.root.resolve(), args.build.resolve())
     print("\n".join(faults) or f"snippets: {len(args.pages) or 'both'} pages hold")
     sys.exit(1 if faults else 0)
 

@@ -1,12 +1,13 @@
 // The AMX product.
 //
-// Blocks: C in 32 x 32 micro tiles (four tile registers); a panel of B, kDepthBytes deep and 32 columns wide, stays in L1;
-// a block of A in its whole depth, of up to kDeepBytes, stays in L2, and all of that depth is done for one panel's columns before
-// the next, so that running sums are those of 32 columns only (Deep). A product deeper than that keeps the running sums of a
-// kBlockRows x kBlockCols piece of C in L2 instead (Blocked).
-//
-// A step of a micro tile keeps the tile unit busy for 64 cycles and leaves the rest of the core idle. There the side work is
-// done: the previous micro tile's way to C, and the storing of the columns of B that come next.
+// Blocks: C in 32 x 32 micro tiles (four tile registers); a panel of B, kDepthBytes deep and 32 columns wide, stays in L1. Two
+// orders of loops:
+// Deep, more than kDepthBytes and up to kDeepBytes of depth: a block of A in its whole depth stays in L2, and all of that depth is done for
+//   one panel's columns before the next, so that running sums are those of 32 columns only. A step of a micro tile keeps the tile
+//   unit busy for 64 cycles and leaves the rest of the core idle. There the side work is done: the previous micro tile's way to
+//   C, and the storing of the columns of B that come next.
+// Blocked, else: the running sums of a kBlockRows x kBlockCols piece of C stay in L2. No side work: in a depth of one panel, where
+//   all is in L2, the instructions between the steps cost what they save (512: 1 to 3 % slower).
 #include "backends/cpu/amx/amx.h"
 
 #include <cstring>
@@ -47,10 +48,26 @@ struct Micro {
 };
 int64_t share(int64_t all, int64_t parts) { return (all + parts - 1) / parts; }
 
-// C's tiles and A go through the streaming loads, which leave L1 to the panel of B. Tile numbers must be literals. Side work: all
-// of `finish`, and `groups` of `store`.
-template <bool kBf16, class Store>
-TENON_AMX void micro_tile(const Micro& m, Finish* finish, Store* store, int64_t groups) {
+// Side work of a micro tile: all of `finish`, and `groups` of `store`.
+template <class Store>
+struct Beside {
+  Finish* finish;
+  Store* store;
+  int64_t rows_a_step, groups, groups_a_step;
+  Beside(Finish* f, Store* s, int64_t groups, int64_t steps) : finish(f), store(s), rows_a_step(share(32, steps)), groups(groups), groups_a_step(share(groups, steps)) {}
+  TENON_AMX void step() {
+    finish->some(rows_a_step);
+    store->some(std::min(groups, groups_a_step));
+    groups -= groups_a_step;
+  }
+};
+struct Nothing {
+  void step() const {}
+};
+
+// C's tiles and A go through the streaming loads, which leave L1 to the panel of B. Tile numbers must be literals.
+template <bool kBf16, class Side>
+TENON_AMX void micro_tile(const Micro& m, Side side) {
   if (m.c) {
     _tile_stream_loadd(0, m.c, 64);
     _tile_stream_loadd(1, m.c + 1024, 64);
@@ -67,7 +84,6 @@ TENON_AMX void micro_tile(const Micro& m, Finish* finish, Store* store, int64_t 
   const char* b = m.b;
   const char* ahead = m.next;
   const char* c_ahead = m.next_c;
-  const int64_t rows_a_step = share(32, m.steps), groups_a_step = share(groups, m.steps);
   for (int64_t s = 0; s < m.steps; ++s, a += m.a_step, a_low += m.a_step, b += kPanelBytes, ahead += m.next_bytes) {
     _tile_stream_loadd(4, a, m.a_row);
     _tile_loadd(6, b, 64);
@@ -77,9 +93,7 @@ TENON_AMX void micro_tile(const Micro& m, Finish* finish, Store* store, int64_t 
     _tile_stream_loadd(5, a_low, m.a_row);
     if constexpr (kBf16) _tile_dpbf16ps(2, 5, 6); else _tile_dpbusd(2, 5, 6);
     if constexpr (kBf16) _tile_dpbf16ps(3, 5, 7); else _tile_dpbusd(3, 5, 7);
-    finish->some(rows_a_step);
-    store->some(std::min(groups, groups_a_step));
-    groups -= groups_a_step;
+    side.step();
     for (int64_t i = 0; i < m.next_bytes; i += 64) _mm_prefetch(ahead + i, _MM_HINT_T1);
     if (c_ahead) {
       _mm_prefetch(c_ahead, _MM_HINT_T1);
@@ -103,9 +117,9 @@ struct Sizes {
     depth = kDepthBytes / element;
     k_padded = round_up(std::max<int64_t>(p.k, 1) * element, 64);
     n_padded = round_up(p.n, 32);
-    deep = k_padded <= kDeepBytes;
+    deep = k_padded > kDepthBytes && k_padded <= kDeepBytes;
     // Half as many rows leave less of A to be stored before the tiles can begin; but B passes by twice as often.
-    block_rows = deep && k_padded > kDepthBytes ? kDeepBlockRows : kBlockRows;
+    block_rows = deep ? kDeepBlockRows : kBlockRows;
     a_bytes = round_up(std::min(p.m, block_rows), 32) * k_padded + 4096;
     // With several row blocks all of packed B is kept, else the group or block in use and, where storing runs ahead, the next.
     const int64_t some = deep ? 2 * k_padded * kGroupCols : kDepthBytes * kBlockCols;
@@ -129,7 +143,6 @@ struct Product {
   bool direct() const { return p.m % 32 == 0 && p.k * z.element % 64 == 0 && p.a_row <= 1024; }
   int64_t steps_at(int64_t pc) const { return (std::min(z.depth, p.k - pc) * z.element + 63) / 64; }
   char* c_at(int64_t row, int64_t col) const { return p.c + row * p.c_row + col * (p.narrow_out ? 2 : 4); }
-  TENON_AMX void tile(const Micro& m, int64_t groups) { micro_tile<kBf16>(m, &finish, &store, groups); }
   void finish_next(int64_t row, int64_t col) {
     finish = {done, c_at(row, col), p.c_row, std::min<int64_t>(32, p.m - row), std::min<int64_t>(32, p.n - col), p.narrow_out, stream};
   }
@@ -156,7 +169,6 @@ struct Blocked : Product<kBf16> {
       for (int64_t jr = 0; jr < nc; jr += 32)
         for (int64_t ir = 0; ir < mc; ir += 32) one(ic, jc, pc, ir, jr, rows_padded, block);
     }
-    this->finish.rest();
   }
 
  private:
@@ -168,9 +180,11 @@ struct Blocked : Product<kBf16> {
     const char* raw = p.a + (ic + ir) * p.a_row + pc * z.element;
     const char* panel = block + jr / 32 * steps * kPanelBytes;
     if (!direct && jc == 0 && jr == 0) store_a_panel(raw, p.a_row, std::min<int64_t>(32, p.m - ic - ir), bytes, a_panel);
-    this->tile({direct ? raw : a_panel, direct ? p.a_row : 64, direct ? 64 : kPanelBytes, panel, pc ? sum : nullptr, last ? done : sum, steps,
-                panel + steps * (kPanelBytes + ir / 32 * ahead), ahead}, 0);
-    if (last) this->finish_next(ic + ir, jc + jr);
+    micro_tile<kBf16>({direct ? raw : a_panel, direct ? p.a_row : 64, direct ? 64 : kPanelBytes, panel, pc ? sum : nullptr, last ? done : sum, steps,
+                       panel + steps * (kPanelBytes + ir / 32 * ahead), ahead}, Nothing());
+    if (!last) return;
+    this->finish_next(ic + ir, jc + jr);
+    this->finish.rest();
   }
 };
 
@@ -218,7 +232,7 @@ struct Deep : Product<kBf16> {
     Micro m{direct ? raw : a_panel, direct ? p.a_row : 64, direct ? 64 : kPanelBytes, panel_at(jr, pc), pc ? sum : nullptr, last ? done : sum, steps};
     if (!store_b) look_ahead(&m, jr, pc, ir);
     if (last && !this->stream && p.narrow_out && mc - ir >= 2 * steps) m.next_c = this->c_at(ic + ir, jr), m.c_row = p.c_row;
-    this->tile(m, groups_a_tile);
+    micro_tile<kBf16>(m, Beside(&this->finish, &store, groups_a_tile, steps));
     if (last) this->finish_next(ic + ir, jr);
   }
   // This micro tile's share of the next panel.

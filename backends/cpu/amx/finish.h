@@ -23,11 +23,14 @@ struct Finish {
   int64_t at = 0;
 
   TENON_AMX void some(int64_t count) {
-    for (const int64_t end = std::min(rows, at + count); at < end; ++at) {
-      const char* from = tiles + at / 16 * 2048 + at % 16 * 64;
-      if (narrow) bf16_row(from, c + at * c_row);
-      else wide_row(from, c + at * c_row);
+    const Finish f = *this;  // a copy that no store may alias stays in registers
+    const int64_t end = std::min(f.rows, f.at + count);
+    for (int64_t row = f.at; row < end; ++row) {
+      const char* from = f.tiles + row / 16 * 2048 + row % 16 * 64;
+      if (f.narrow) f.bf16_row(from, f.c + row * f.c_row);
+      else f.wide_row(from, f.c + row * f.c_row);
     }
+    at = end;
   }
   TENON_AMX void rest() { some(rows - at); }
 

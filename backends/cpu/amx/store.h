@@ -36,11 +36,13 @@ struct StoreB {
       : b(b), b_row(b_row), k(k), n(n), depth(depth), block_bytes(block_bytes), out(out), left((k * kSize + 63) / 64 * 16) {}
 
   TENON_AMX void some(int64_t count) {
-    for (; count > 0 && left > 0; --count, --left) {
-      const int64_t in_block = std::min(depth, k - block * depth), steps = (in_block * kSize + 63) / 64;
-      one(b + block * depth * b_row, in_block, steps * kPanelBytes, out + block * block_bytes);
-      if (++group == steps * 16) group = 0, ++block;
+    StoreB s = *this;  // a copy that no store may alias stays in registers
+    for (; count > 0 && s.left > 0; --count, --s.left) {
+      const int64_t in_block = std::min(s.depth, s.k - s.block * s.depth), steps = (in_block * kSize + 63) / 64;
+      s.one(s.b + s.block * s.depth * s.b_row, in_block, steps * kPanelBytes, s.out + s.block * s.block_bytes);
+      if (++s.group == steps * 16) s.group = 0, ++s.block;
     }
+    left = s.left, group = s.group, block = s.block;
   }
 
  private:

@@ -49,18 +49,16 @@ Rates rates(const std::string& architecture) {
 std::string version(int number) { return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); }
 
 tn_status start_failed(int code, const std::string& library, tn_diag* diag) {
-  const char* path = library.c_str();
+  const auto refuse = [&](uint32_t id, const char* what, const std::string& why, const char* advice) { return fail_why(diag, TN_E_UNAVAILABLE, id, what, why, advice); };
+  const std::string said = "cuInit in " + library + " says " + std::to_string(code);
   switch (code) {
-    case kNoDevice:
-      return fail(diag, TN_E_UNAVAILABLE, kErrNoDevice, "cuda: no device\nwhy: the driver in %s finds no NVIDIA GPU (100), or CUDA_VISIBLE_DEVICES hides it\ntry: run nvidia-smi; in a container, start it with --gpus all", path);
+    case kNoDevice: return refuse(kErrNoDevice, "cuda: no device", said + ": no NVIDIA GPU is visible", "run nvidia-smi; look at CUDA_VISIBLE_DEVICES; start containers with --gpus all");
     case kStubLibrary:
-      return fail(diag, TN_E_UNAVAILABLE, kErrNoStart, "cuda: no driver\nwhy: %s is the toolkit's stub for linking (34)\ntry: install NVIDIA's driver; take the stubs folder out of the library path", path);
+      return refuse(kErrNoStart, "cuda: no driver", library + " is the toolkit's stub for linking (34)", "install NVIDIA's driver; take the stubs folder out of the library path");
     case kInsufficientDriver: case cuda::kCompatNotSupported: case cuda::kSystemDriverMismatch:
-      return fail(diag, TN_E_UNAVAILABLE, kErrNoStart, "cuda: driver and library do not fit\nwhy: cuInit in %s says %d\ntry: install one version of NVIDIA's driver and its library, then restart", path, code);
-    case cuda::kSystemNotReady:
-      return fail(diag, TN_E_UNAVAILABLE, kErrNoStart, "cuda: the system is not ready\nwhy: cuInit in %s says 802\ntry: start nvidia-fabricmanager", path);
-    default:
-      return fail(diag, TN_E_UNAVAILABLE, kErrNoStart, "cuda: the driver does not start\nwhy: cuInit in %s says %d\ntry: run nvidia-smi and look at the kernel's log", path, code);
+      return refuse(kErrNoStart, "cuda: driver and library do not fit", said, "install one version of NVIDIA's driver and its library, then restart");
+    case cuda::kSystemNotReady: return refuse(kErrNoStart, "cuda: the system is not ready", said, "start nvidia-fabricmanager");
+    default: return refuse(kErrNoStart, "cuda: the driver does not start", said, "run nvidia-smi and look at the kernel's log");
   }
 }
 
@@ -73,7 +71,7 @@ const char* driver_name() { return "cuda"; }
 tn_status make_driver(const tn_host* host, std::unique_ptr<Driver>* out, tn_diag* diag) {
   Library library;
   if (!library.open({"libcuda.so.1"}, setting(host, "cuda.libcuda")))
-    return fail(diag, TN_E_UNAVAILABLE, kErrNoLibrary, "cuda: no driver\nwhy: %s\ntry: install NVIDIA's driver (Debian: nvidia-driver, libcuda1)", library.tried().c_str());
+    return fail_why(diag, TN_E_UNAVAILABLE, kErrNoLibrary, "cuda: no driver", library.tried(), "install NVIDIA's driver (Debian: nvidia-driver, libcuda1)");
   Api api;
   if (tn_status s = bind(library, kSymbols, std::size(kSymbols), &api, "cuda", diag); s != TN_OK) return s;
   // The compiler comes after the driver's start: without a device nobody needs it.

@@ -7,7 +7,7 @@
 
 namespace tenon::cuda {
 using gpu::cu_like::fail;
-using gpu::cu_like::first_lines;
+using gpu::cu_like::fail_why;
 using gpu::cu_like::kErrArchitecture;
 using gpu::cu_like::kErrCompile;
 using gpu::cu_like::kErrNoCompiler;
@@ -25,8 +25,8 @@ tn_status Nvrtc::open(const char* instead, std::unique_ptr<gpu::cu_like::Compile
   auto made = std::make_unique<Nvrtc>();
   const std::vector<std::string> names{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "/usr/local/cuda/lib64/libnvrtc.so", "/usr/local/cuda/lib/libnvrtc.so", "libnvrtc.so"};
   if (!made->library_.open(names, instead))
-    return fail(diag, TN_E_UNAVAILABLE, kErrNoCompiler, "cuda: no run-time compiler\nwhy: %s\ntry: install libnvrtc (package cuda-nvrtc of CUDA 11.2 or later, or pip's nvidia-cuda-nvrtc)",
-                made->library_.tried().c_str());
+    return fail_why(diag, TN_E_UNAVAILABLE, kErrNoCompiler, "cuda: no run-time compiler", made->library_.tried(),
+                    "install libnvrtc (package cuda-nvrtc of CUDA 11.2 or later, or pip's nvidia-cuda-nvrtc)");
 #define TENON_NVRTC_BIND(member, name, parameters) \
   made->member##_ = reinterpret_cast<int(*) parameters>(made->library_.symbol(#name)); \
   if (made->member##_ == nullptr) \
@@ -81,8 +81,8 @@ tn_status Nvrtc::compile(const std::string& name, const std::string& text, const
   std::vector<const char*> argv;
   for (const std::string& option : all) argv.push_back(option.c_str());
   if (const int code = compile_(program, static_cast<int>(argv.size()), argv.data()); code != 0)
-    return fail(diag, TN_E_FAILED, kErrCompile, "cuda: kernel %s does not compile for %s\nwhy: %d: %s\ntry: report this text with the compiler's version", name.c_str(), target.c_str(), code,
-                first_lines(log(program), 120).c_str());
+    return fail_why(diag, TN_E_FAILED, kErrCompile, "cuda: kernel " + name + " does not compile for " + target, std::to_string(code) + ": " + log(program),
+                    "report this text with the compiler's version");
   const bool machine_code = target.starts_with("sm_");
   size_t size = 0;
   int code = machine_code ? cubin_size_(program, &size) : ptx_size_(program, &size);

@@ -13,7 +13,7 @@
 
 namespace tenon::rocm {
 using gpu::cu_like::fail;
-using gpu::cu_like::first_lines;
+using gpu::cu_like::fail_why;
 using gpu::cu_like::kErrArchitecture;
 using gpu::cu_like::kErrCompile;
 using gpu::cu_like::kErrCompilerProcess;
@@ -38,8 +38,8 @@ tn_status read_settings(const tn_host* host, HiprtcSettings* out, tn_diag* diag)
   const char* helper = setting(host, "rocm.hiprtc_helper");
   out->helper = helper != nullptr ? helper : helper_beside_plugin();
   if (access(out->helper.c_str(), X_OK) != 0)
-    return fail(diag, TN_E_UNAVAILABLE, kErrCompilerProcess, "rocm: the compiler's program is absent\nwhy: %s is not there or cannot be run\ntry: install the plugins whole, or set rocm.hiprtc_helper",
-                out->helper.c_str());
+    return fail_why(diag, TN_E_UNAVAILABLE, kErrCompilerProcess, "rocm: the compiler's program is absent", out->helper + " is not there or cannot be run",
+                    "install the plugins whole, or set rocm.hiprtc_helper");
   if (const char* text = setting(host, "rocm.compile_timeout_ms")) {
     char* end = nullptr;
     const unsigned long value = std::strtoul(text, &end, 10);
@@ -66,8 +66,8 @@ tn_status Hiprtc::open(const tn_host* host, const Library& runtime, std::unique_
   const bool opened = separate || instead == nullptr;
   const auto version = opened ? reinterpret_cast<int (*)(int*, int*)>(library.symbol("hiprtcVersion")) : nullptr;
   if (version == nullptr)
-    return fail(diag, TN_E_UNAVAILABLE, kErrNoCompiler, "rocm: no run-time compiler\nwhy: %s\ntry: install hiprtc (Debian: libamdhip64-5; ROCm: hip-runtime-amd)",
-                own.tried().empty() ? "the library has no hiprtcVersion" : own.tried().c_str());
+    return fail_why(diag, TN_E_UNAVAILABLE, kErrNoCompiler, "rocm: no run-time compiler", own.tried().empty() ? library.path() + " has no hiprtcVersion" : own.tried(),
+                    "install hiprtc (Debian: libamdhip64-5; ROCm: hip-runtime-amd)");
   if (tn_status s = read_settings(host, &settings, diag); s != TN_OK) return s;
   settings.library = library.path();
   int major = 0, minor = 0;
@@ -94,11 +94,11 @@ tn_status Hiprtc::compile(const std::string& name, const std::string& text, cons
     *binary = std::move(end.output);
     return TN_OK;
   }
-  const std::string said = first_lines(end.errors, 120);
+  const std::string of = name + " for " + target;
   if (end.how == ChildEnd::Exited && end.number == kHelperCompileFailed)
-    return fail(diag, TN_E_FAILED, kErrCompile, "rocm: kernel %s does not compile for %s\nwhy: %s\ntry: report this text with the compiler's version", name.c_str(), target.c_str(), said.c_str());
-  return fail(diag, TN_E_FAILED, kErrCompilerProcess, "rocm: the compiler's process failed with kernel %s for %s\nwhy: %s; %s\ntry: install the device libraries of this architecture, or a newer ROCm",
-              name.c_str(), target.c_str(), end_text(end, settings_.timeout_ms).c_str(), said.c_str());
+    return fail_why(diag, TN_E_FAILED, kErrCompile, "rocm: kernel " + of + " does not compile", end.errors, "report this text with the compiler's version");
+  return fail_why(diag, TN_E_FAILED, kErrCompilerProcess, "rocm: the compiler failed with kernel " + of, end_text(end, settings_.timeout_ms) + "; " + end.errors,
+                  "install this architecture's device libraries, or a newer ROCm");
 }
 
 }  // namespace tenon::rocm

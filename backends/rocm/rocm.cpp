@@ -57,12 +57,11 @@ Rates rates(const std::string& architecture) {
 std::string version(int number) { return std::to_string(number / 10000000) + "." + std::to_string(number / 100000 % 100); }
 
 tn_status start_failed(int code, const std::string& library, tn_diag* diag) {
-  const char* path = library.c_str();
+  const std::string said = "hipInit in " + library + " says " + std::to_string(code);
   if (code == kNoDevice || code == kInvalidDevice)  // without the kernel's driver hipInit says 101
-    return fail(diag, TN_E_UNAVAILABLE, kErrNoDevice, "rocm: no device\nwhy: %s says %d: no AMD GPU, no amdgpu driver, or no right to /dev/kfd\ntry: run rocminfo; join the groups render and video", path, code);
-  if (code == kInsufficientDriver)
-    return fail(diag, TN_E_UNAVAILABLE, kErrNoStart, "rocm: the driver is too old\nwhy: hipInit in %s says 35\ntry: update the amdgpu kernel driver", path);
-  return fail(diag, TN_E_UNAVAILABLE, kErrNoStart, "rocm: the runtime does not start\nwhy: hipInit in %s says %d\ntry: run rocminfo and look at the kernel's log", path, code);
+    return fail_why(diag, TN_E_UNAVAILABLE, kErrNoDevice, "rocm: no device", said + ": no AMD GPU or no amdgpu driver", "run rocminfo; join the groups render and video");
+  if (code == kInsufficientDriver) return fail_why(diag, TN_E_UNAVAILABLE, kErrNoStart, "rocm: the driver is too old", said, "update the amdgpu kernel driver");
+  return fail_why(diag, TN_E_UNAVAILABLE, kErrNoStart, "rocm: the runtime does not start", said, "run rocminfo and look at the kernel's log");
 }
 
 // A launch counts its work-items in 32 bits per axis.
@@ -75,7 +74,7 @@ const char* driver_name() { return "rocm"; }
 tn_status make_driver(const tn_host* host, std::unique_ptr<Driver>* out, tn_diag* diag) {
   Library library;
   if (!library.open({"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"}, setting(host, "rocm.libamdhip64")))
-    return fail(diag, TN_E_UNAVAILABLE, kErrNoLibrary, "rocm: no HIP runtime\nwhy: %s\ntry: install ROCm (Debian: libamdhip64-5; AMD: hip-runtime-amd)", library.tried().c_str());
+    return fail_why(diag, TN_E_UNAVAILABLE, kErrNoLibrary, "rocm: no HIP runtime", library.tried(), "install ROCm (Debian: libamdhip64-5; AMD: hip-runtime-amd)");
   Api api;
   if (tn_status s = bind(library, kSymbols, std::size(kSymbols), &api, "rocm", diag); s != TN_OK) return s;
   auto driver = std::make_unique<CuDriver>(kRocm, api);

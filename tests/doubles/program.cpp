@@ -107,7 +107,7 @@ bool build(const std::string& source, const std::string& options, const fs::path
   const fs::path folder = pattern;
   std::ofstream(folder / "kernel.cpp") << source;
   const std::string quoted = folder.string();
-  const std::string command = std::string(TENON_DOUBLE_CXX " ") + options + " -I" TENON_DOUBLE_SOURCE " -o " + quoted + "/kernel.so " + quoted + "/kernel.cpp -lm >" + quoted + "/log 2>&1";
+  const std::string command = std::string("LC_ALL=C " TENON_DOUBLE_CXX " ") + options + " -I" TENON_DOUBLE_SOURCE " -o " + quoted + "/kernel.so " + quoted + "/kernel.cpp -lm >" + quoted + "/log 2>&1";
   const bool good = std::system(command.c_str()) == 0;
   *log = read_file(folder / "log");
   std::error_code error;

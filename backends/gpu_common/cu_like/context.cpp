@@ -32,7 +32,8 @@ std::string Context::words(int code) const {
 tn_status Context::alive(tn_diag* diag) const {
   const int code = lost_.load(std::memory_order_relaxed);
   if (code == 0) return TN_OK;
-  fail(diag, TN_E_DEVICE_LOST, kErrLost, "%s:%d: the device is lost\nwhy: the driver said %s\ntry: start the program again; see the driver's log", plugin, device, words(code).c_str());
+  fail_why(diag, TN_E_DEVICE_LOST, kErrLost, std::string(plugin) + ":" + std::to_string(device) + ": the device is lost", "the driver said " + words(code),
+           "start the program again; see the driver's log");
   if (diag != nullptr) diag->native_code = code, diag->native_domain = kind;
   return TN_E_DEVICE_LOST;
 }
@@ -44,12 +45,12 @@ tn_status Context::check(int code, const char* call, tn_diag* diag) {
     lost_.compare_exchange_strong(none, code);
     return alive(diag);
   }
-  const std::string said = words(code);
-  tn_status status = TN_E_FAILED;
+  const std::string place = std::string(plugin) + ":" + std::to_string(device) + ": ";
+  const tn_status status = code == kOutOfMemory ? TN_E_OOM : TN_E_FAILED;
   if (code == kOutOfMemory)
-    status = fail(diag, TN_E_OOM, kErrMemory, "%s:%d: out of memory: %s\nwhy: %s\ntry: use smaller batches, or free memory that other programs hold", plugin, device, call, said.c_str());
+    fail_why(diag, status, kErrMemory, place + "out of memory: " + call, words(code), "use smaller batches, or free memory that other programs hold");
   else
-    fail(diag, status, kErrDriverCall, "%s:%d: the driver refused: %s\nwhy: %s\ntry: look this code up in the vendor's manual; update the driver", plugin, device, call, said.c_str());
+    fail_why(diag, status, kErrDriverCall, place + "the driver refused: " + call, words(code), "look this code up in the vendor's manual; update the driver");
   if (diag != nullptr) diag->native_code = code, diag->native_domain = kind;
   return status;
 }

@@ -1,5 +1,6 @@
 #include "backends/gpu_common/cu_like/errors.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 
@@ -35,14 +36,16 @@ bool is_sticky(int code) {
   }
 }
 
-std::string first_lines(const std::string& text, size_t most) {
-  std::string cut = text.substr(0, most);
-  if (text.size() > most)
-    if (const size_t end = cut.rfind('\n'); end != std::string::npos) cut.resize(end);
-  while (!cut.empty() && (cut.back() == '\n' || cut.back() == ' ')) cut.pop_back();
-  for (char& c : cut)
-    if (c == '\n') c = ' ';
-  return cut;
+tn_status fail_why(tn_diag* diag, tn_status status, uint32_t id, const std::string& what, const std::string& why, const char* advice) {
+  const std::string tail = std::string("\ntry: ") + advice, head = what + "\nwhy: ";
+  const size_t all = sizeof(tn_diag::msg) - 2, rest = head.size() + tail.size();
+  std::string cut = why.substr(0, all - std::min(all, rest));
+  // Not in the middle of a character of several bytes.
+  if (cut.size() < why.size())
+    while (!cut.empty() && (static_cast<unsigned char>(why[cut.size()]) & 0xC0) == 0x80) cut.pop_back();
+  std::replace(cut.begin(), cut.end(), '\n', ' ');
+  while (!cut.empty() && cut.back() == ' ') cut.pop_back();
+  return fail(diag, status, id, "%s%s%s", head.c_str(), cut.c_str(), tail.c_str());
 }
 
 }  // namespace tenon::gpu::cu_like

@@ -31,7 +31,7 @@ tn_status fail(tn_diag* diag, tn_status status, uint32_t id, const char* format,
 // Errors after which a context takes no more work: a kernel that trapped, memory or a link that lost bits, a device that left.
 bool is_sticky(int code);
 
-// The first `most` bytes of a text, cut at a line's end where there is one.
-std::string first_lines(const std::string& text, size_t most);
+// The same with the three lines in parts; `why`, a text of foreign length, is cut so that `advice` stays whole.
+tn_status fail_why(tn_diag* diag, tn_status status, uint32_t id, const std::string& what, const std::string& why, const char* advice);
 
 }  // namespace tenon::gpu::cu_like

@@ -1,6 +1,7 @@
 #include "tests/doubles/block.h"
 
 #include <signal.h>
+#include <ucontext.h>
 
 #include <cstdio>
 #include <cstring>
@@ -37,6 +38,8 @@ struct Machine {
   StackPointer scheduler = nullptr;
   Thread* running = nullptr;
   int fault = 0;
+  int signal = 0;  // that ended a thread of the block, with the address that it accessed
+  uint64_t address = 0;
 };
 Machine& machine() {
   static Machine m;
@@ -75,6 +78,23 @@ std::string place(const TenonDevice& d) {
   return text;
 }
 
+[[noreturn]] void end_thread() {
+  leave(State::Finished);
+  __builtin_unreachable();
+}
+
+// Where the interrupted thread goes when the handler has returned: into a function, as if called below the stack's used part.
+void go_on_at(ucontext_t* context, void (*function)()) {
+#if defined(__x86_64__)
+  auto& registers = context->uc_mcontext.gregs;
+  registers[REG_RIP] = reinterpret_cast<greg_t>(function);
+  registers[REG_RSP] = (registers[REG_RSP] - 256) / 16 * 16 - 8;
+#else
+  context->uc_mcontext.pc = reinterpret_cast<uintptr_t>(function);
+  context->uc_mcontext.sp = (context->uc_mcontext.sp - 256) / 16 * 16;
+#endif
+}
+
 // A fault in a kernel ends the launch, as on a device, and not the program. Others go where they went before.
 struct sigaction before[4];
 const int kSignals[4] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
@@ -82,11 +102,9 @@ const int kSignals[4] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 void on_fault(int number, siginfo_t* info, void* context) {
   if (in_kernel) {
     Machine& m = machine();
-    const bool memory = number == SIGSEGV || number == SIGBUS;
-    std::fprintf(stderr, "[double] kernel %s, %s: %s\n", m.launch->name.c_str(), place(m.running->device).c_str(),
-                 memory ? ("access " + describe(reinterpret_cast<uint64_t>(info->si_addr))).c_str() : number == SIGFPE ? "integer division by zero" : "trap");
-    m.fault = memory ? 700 : 715;
-    leave(State::Finished);
+    m.signal = number;
+    m.address = reinterpret_cast<uint64_t>(info->si_addr);
+    return go_on_at(static_cast<ucontext_t*>(context), end_thread);
   }
   for (int i = 0; i < 4; ++i) {
     if (kSignals[i] != number) continue;
@@ -103,6 +121,15 @@ void watch_faults() {
   for (int i = 0; i < 4; ++i) sigaction(kSignals[i], &action, &before[i]);
 }
 
+void report_fault(const Thread& thread) {
+  Machine& m = machine();
+  const bool memory = m.signal == SIGSEGV || m.signal == SIGBUS;
+  std::fprintf(stderr, "[double] kernel %s, %s: %s\n", m.launch->name.c_str(), place(thread.device).c_str(),
+               memory ? ("access " + describe(m.address)).c_str() : m.signal == SIGFPE ? "integer division by zero" : "trap");
+  m.fault = memory ? 700 : 715;
+  m.signal = 0;
+}
+
 void resume(Thread* thread) {
   Machine& m = machine();
   if (thread->state == State::NotStarted) {
@@ -114,6 +141,7 @@ void resume(Thread* thread) {
   in_kernel = true;
   tenon_double_switch(&m.scheduler, thread->at);
   in_kernel = false;
+  if (m.signal != 0) report_fault(*thread);
   if (thread->state == State::Finished) m.stacks.give(thread->stack), thread->stack = nullptr;
 }
 

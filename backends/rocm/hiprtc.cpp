@@ -1,11 +1,12 @@
 #include "backends/rocm/hiprtc.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 #include "backends/gpu_common/cu_like/errors.h"
 #include "backends/rocm/child.h"
@@ -24,14 +25,25 @@ namespace {
 
 constexpr uint32_t kMostTimeoutMs = 3600000;
 
+// The file that holds this code. Asked of the kernel, not of the linker, which repeats the name it was given: the runtime opens
+// plugins by a descriptor that it has checked, and that may be another file's by now.
+std::string own_file() {
+  static const char here = 0;
+  const auto address = reinterpret_cast<uintptr_t>(&here);
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long long begin = 0, end = 0;
+    int path = 0;
+    if (std::sscanf(line.c_str(), "%llx-%llx %*s %*s %*s %*s %n", &begin, &end, &path) != 2 || address < begin || address >= end) continue;
+    return path > 0 ? line.substr(static_cast<size_t>(path)) : std::string();
+  }
+  return {};
+}
+
 // The helper lies in the tree where this plugin lies; the build says how to get there.
 std::string helper_beside_plugin() {
-  static const char here = 0;
-  Dl_info info{};
-  if (dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return {};
-  char resolved[4096];
-  const std::string path = realpath(info.dli_fname, resolved) != nullptr ? resolved : info.dli_fname;
-  return path.substr(0, path.rfind('/') + 1) + TENON_HIPRTC_FROM_PLUGIN;
+  const std::string file = own_file();
+  return file.substr(0, file.rfind('/') + 1) + TENON_HIPRTC_FROM_PLUGIN;
 }
 
 tn_status read_settings(const tn_host* host, HiprtcSettings* out, tn_diag* diag) {

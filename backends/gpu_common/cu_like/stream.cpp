@@ -23,15 +23,19 @@ tn_status EventFence::wait(uint64_t timeout_ns, tn_diag* diag) {
   if (tn_status s = context_->alive(diag); s != TN_OK) return s;
   Current current(*context_);
   const Api& api = context_->api;
-  if (timeout_ns == TN_FOREVER) return context_->check(api.event_sync(event_), "wait for its work", diag);
   const auto start = Clock::now();
-  const auto limit = std::chrono::nanoseconds(static_cast<int64_t>(std::min<uint64_t>(timeout_ns, uint64_t{1} << 62)));
   // Short work is over before a sleeping thread would wake; later looks are further apart, at most 0.2 ms.
-  for (auto nap = std::chrono::microseconds(0);; nap = std::min(nap * 2 + std::chrono::microseconds(1), std::chrono::microseconds(200))) {
+  constexpr auto kBusy = std::chrono::microseconds(30), kMostNap = std::chrono::microseconds(200);
+  auto nap = std::chrono::microseconds(1);
+  for (;;) {
     const int code = api.event_query(event_);
     if (code != kNotReady) return context_->check(code, "wait for its work", diag);
-    if (Clock::now() - start >= limit) return not_done(*context_, timeout_ns, diag);
-    if (nap.count() != 0) std::this_thread::sleep_for(nap);
+    const auto passed = Clock::now() - start;
+    if (passed >= std::chrono::nanoseconds(std::min<uint64_t>(timeout_ns, uint64_t{1} << 62))) return not_done(*context_, timeout_ns, diag);
+    if (passed < kBusy) continue;
+    if (timeout_ns == TN_FOREVER) return context_->check(api.event_sync(event_), "wait for its work", diag);
+    std::this_thread::sleep_for(nap);
+    nap = std::min(nap * 2, kMostNap);
   }
 }
 

@@ -125,7 +125,7 @@ void report_fault(const Thread& thread) {
   Machine& m = machine();
   const bool memory = m.signal == SIGSEGV || m.signal == SIGBUS;
   std::fprintf(stderr, "[double] kernel %s, %s: %s\n", m.launch->name.c_str(), place(thread.device).c_str(),
-               memory ? ("access " + describe(m.address)).c_str() : m.signal == SIGFPE ? "integer division by zero" : "trap");
+               memory ? ("bad access: " + describe(m.address)).c_str() : m.signal == SIGFPE ? "integer division by zero" : "trap");
   m.fault = memory ? 700 : 715;
   m.signal = 0;
 }

@@ -85,8 +85,12 @@ class Device {
 };
 
 struct DeviceFacts {
-  tn_device_info info{};             // as the ABI wants it; size, next and index are filled by gpu_common
+  // As the ABI wants it; size, next and index are filled by gpu_common. n_spaces: 2 where alloc() can give host-visible memory
+  // (the second space), else 1 or 0.
+  tn_device_info info{};
   std::vector<tn_cap> caps;          // typed capabilities with provenance; texts live as long as the Driver
+  Caps gpu;                          // what Device::caps() will say. storage 0: not known yet, the device is opened to ask
+  uint64_t max_alloc_bytes = 0;      // largest single allocation; 0 = all memory
   bool emulated = false;
 };
 

@@ -41,6 +41,9 @@ TEST_F(Route, reports_say_double) {
   EXPECT_EQ(std::string(info.driver).rfind("double: ", 0), 0u) << info.driver;
   EXPECT_EQ(info.kind, is_cuda() ? uint32_t{TN_KIND_CUDA} : uint32_t{TN_KIND_HIP});
   EXPECT_EQ(info.mem_total_bytes, uint64_t{4} << 30);
+  EXPECT_EQ(info.n_spaces, 2u);
+  EXPECT_EQ(all[0].gpu.architecture, device().caps().architecture);
+  EXPECT_EQ(all[0].gpu.storage, device().caps().storage);
   EXPECT_EQ(info.pci_bdf, (is_cuda() ? 0x40u : 0x50u) << 8);
   EXPECT_EQ(all[0].caps.size(), 1u) << "no rates of a card for a processor";
 }

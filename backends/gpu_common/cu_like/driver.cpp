@@ -47,6 +47,8 @@ void CuDriver::set_compiler(std::unique_ptr<Compiler> compiler) {
 DeviceFacts CuDriver::describe(const Facts& f) const {
   DeviceFacts d;
   d.emulated = api_.stand_in != nullptr;
+  d.gpu = f.caps;
+  d.info.n_spaces = 2;  // the device's own, and pinned host memory that it can address
   d.info.kind = flavor_.kind;
   if (d.emulated) d.info.flags |= TN_DEVICE_EMULATED;
   if (f.integrated) d.info.flags |= TN_DEVICE_INTEGRATED;

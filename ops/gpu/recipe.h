@@ -35,8 +35,8 @@ struct Step {
   uint64_t groups[3] = {1, 1, 1}; // work-groups; each at most caps.max_groups
 };
 
-// Steps run in order, each sees what those before wrote. Views: the op's operands as the plan has them (absent ones left out),
-// then the workspace, when workspace_bytes > 0, as view number n_views.
+// Steps run in order, each sees what those before wrote. Views: the op's operands, inputs then outputs (n_in + n_out; absent ones
+// keep their number and are not reached), then the workspace, when workspace_bytes > 0, as view number n_views.
 struct Recipe {
   std::vector<Step> steps;
   uint64_t workspace_bytes = 0;
@@ -45,7 +45,8 @@ struct Recipe {
 };
 
 // The kernel rows that a device plugin offers. `name` without the plugin's name: "matmul.tiled".
-struct RowInfo { const char* name; uint64_t op_id; int32_t tier; };
+// flags: TN_KERNEL_*; inplace_mask: inputs that output 0 may alias, with TN_KERNEL_INPLACE.
+struct RowInfo { const char* name; uint64_t op_id; int32_t tier; uint32_t flags = TN_KERNEL_DETERMINISTIC, inplace_mask = 0; };
 uint32_t row_count();
 RowInfo row_info(uint32_t row);
 // Constraints of a row on a device with these capabilities, as the core evaluates them; empty where the device can never

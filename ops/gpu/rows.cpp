@@ -1,0 +1,72 @@
+// ops/gpu/rows.cpp - the table of rows, and recipes made through it.
+#include "ops/gpu/rows.h"
+
+#include <cstdio>
+#include <new>
+
+#include "ops/gpu/text.h"
+
+namespace tenon::gpu {
+namespace {
+
+const std::vector<RowCode>& rows() {
+  static const std::vector<RowCode> all = [] {
+    std::vector<RowCode> v;
+    for (auto part : {
+             pointwise_rows(), copy_rows(),
+         })
+      v.insert(v.end(), part.begin(), part.end());
+    return v;
+  }();
+  return all;
+}
+
+uint32_t present_views(const tn_op& op) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < uint32_t{op.n_in} + op.n_out; ++k) n += op.type[k].dtype != 0;
+  return n;
+}
+
+bool empty(const tn_type& t) {
+  for (uint32_t d = 0; d < t.rank; ++d)
+    if (t.dim[d] == 0) return true;
+  return false;
+}
+
+}  // namespace
+
+uint32_t row_count() { return static_cast<uint32_t>(rows().size()); }
+RowInfo row_info(uint32_t row) { return rows()[row].info; }
+std::vector<tn_constraint> row_constraints(uint32_t row, const Caps& caps) { return rows()[row].constraints(caps); }
+
+tn_status row_supports(uint32_t row, const Caps& caps, const tn_op& op, tn_support* est, tn_diag* diag) {
+  const RowCode& code = rows()[row];
+  return code.supports != nullptr ? code.supports(caps, op, est, diag) : TN_OK;
+}
+
+tn_status make_recipe(const Caps& caps, uint32_t row, const tn_op& op, Recipe* out, tn_diag* diag) {
+  try {
+    if (const tn_status s = row_supports(row, caps, op, nullptr, diag); s != TN_OK) return s;
+    *out = Recipe{};
+    out->n_views = present_views(op);
+    bool nothing = true;
+    for (uint32_t k = 0; k < op.n_out; ++k) nothing = nothing && empty(op.type[op.n_in + k]);
+    return nothing ? TN_OK : rows()[row].build(caps, op, out, diag);
+  } catch (const std::bad_alloc&) {
+    return refuse(diag, TN_E_OOM, "%s: no memory for a recipe\nwhy: the heap is exhausted\ntry: free memory", row_info(row).name);
+  }
+}
+
+std::vector<tn_constraint> basic_constraints(const Caps& caps, uint64_t types) {
+  return {{TN_ANY_OPERAND, TN_NEED_LAYOUT, 0, uint64_t{1} << TN_LAYOUT_STRIDED, 0, 0}, {TN_ANY_OPERAND, TN_NEED_DTYPE, 0, types & caps.storage, 0, 0}};
+}
+
+void describe_failure(const KernelSpec& spec, const uint32_t word[4], tn_diag* diag) {
+  if (word[0] == kFailIndex)
+    refuse(diag, TN_E_FAILED, "%s: an index is outside its axis\nwhy: index %d at element %u, axis of size %u\ntry: keep indices within -size..size-1",
+           spec.name.c_str(), static_cast<int32_t>(word[1]), word[2], word[3]);
+  else
+    refuse(diag, TN_E_FAILED, "%s: the kernel reported failure %u\nwhy: words %u %u %u\ntry: report this", spec.name.c_str(), word[0], word[1], word[2], word[3]);
+}
+
+}  // namespace tenon::gpu

@@ -3,10 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 
 #include "ops/gpu/text.h"
 
@@ -15,19 +13,6 @@ namespace {
 
 constexpr uint64_t bit(uint32_t d) { return uint64_t{1} << d; }
 int64_t floor_to(int64_t n, int64_t step) { return n / step * step; }
-
-// For the scripts that compile or watch every text: TENON_DUMP_TEXTS names a folder.
-void dump(const gpu::KernelSpec& spec, const gpu::RenderOptions& options) {
-  const char* folder = std::getenv("TENON_DUMP_TEXTS");
-  if (folder == nullptr) return;
-  const std::pair<gpu::Dialect, const char*> all[] = {{gpu::Dialect::Cuda, "cu"}, {gpu::Dialect::Hip, "hip"}, {gpu::Dialect::OpenCl, "cl"}, {gpu::Dialect::Glsl, "comp"}};
-  const bool vectors = spec.name == "tn_matmul_block";  // its text holds OpenCL vectors
-  for (auto [dialect, ending] : all) {
-    if (vectors && dialect != gpu::Dialect::OpenCl) continue;
-    const std::string text = gpu::render(spec, {dialect, options.params_in_buffer});
-    std::ofstream(std::string(folder) + "/" + spec.name + "_" + std::to_string(std::hash<std::string>()(text)) + "." + ending) << text;
-  }
-}
 
 }  // namespace
 
@@ -66,7 +51,6 @@ bool ClMachine::open() {
 cl_kernel ClMachine::kernel(const gpu::KernelSpec& spec, const gpu::RenderOptions& options) {
   const std::string text = gpu::render(spec, options);
   if (auto it = kernels_.find(text); it != kernels_.end()) return it->second;
-  dump(spec, options);
   const char* source = text.c_str();
   cl_int e;
   cl_program program = clCreateProgramWithSource(context_, 1, &source, nullptr, &e);

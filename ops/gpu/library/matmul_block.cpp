@@ -62,11 +62,12 @@ Step matmul_block_step(const Caps& caps, const MatmulShape& s, const Piece& p, b
   body += b_packed ? "  at_b += col_block * (n_k * COLS);\n" : "  at_b += col0;\n";
   body += "  at_a += row0 * a_m;\n  const tn_uint first = slice * slice_k, stop = first + slice_k < n_k ? first + slice_k : n_k;\n";
   body += "  VECTOR acc[ROWS * 2];\n  TN_UNROLL for (int i = 0; i < ROWS * 2; i++) acc[i] = VECTOR_OF(TN_F32(0));\n";
+  body += "  tn_uint left_at[ROWS];\n  TN_UNROLL for (int i = 0; i < ROWS; i++) left_at[i] = at_a + TN_U32(i) * a_m + first * a_k;\n  at_b += first * b_k;\n";
   body += "  for (tn_uint k = first; k < stop; k++) {\n";
   // Sums of products may be fused here and nowhere else; fma() would be a slow function where the hardware has none.
   if (caps.dialect == Dialect::OpenCl) body += "#pragma OPENCL FP_CONTRACT ON\n";
-  body += "    const VECTOR right0 = VECTOR_LOAD(b, at_b + k * b_k), right1 = VECTOR_LOAD(b, at_b + k * b_k + LANES);\n";
-  body += "    TN_UNROLL for (int i = 0; i < ROWS; i++) {\n      const VECTOR left = VECTOR_OF(a[at_a + TN_U32(i) * a_m + k * a_k]);\n";
+  body += "    const VECTOR right0 = VECTOR_LOAD(b, at_b), right1 = VECTOR_LOAD(b, at_b + LANES);\n    at_b += b_k;\n";
+  body += "    TN_UNROLL for (int i = 0; i < ROWS; i++) {\n      const VECTOR left = VECTOR_OF(a[left_at[i]]);\n      left_at[i] += a_k;\n";
   body += "      acc[i * 2] = VECTOR_MAD(left, right0, acc[i * 2]); acc[i * 2 + 1] = VECTOR_MAD(left, right1, acc[i * 2 + 1]);\n    }\n  }\n";
   if (straight) {
     std::string to = "at_" + y.name + " + (row0 + TN_U32(i)) * " + y.name + "_m + col0";

@@ -80,17 +80,19 @@ void Runtime::place_device(PluginSlot* slot, uint32_t i, const tn_device_info& t
   }
   auto fresh = before == devices_.end() ? std::make_unique<Device>() : nullptr;
   Device* d = fresh ? fresh.get() : before->get();
+  if (fresh) {  // never written again: others read these without a lock
+    d->runtime = this;
+    d->index = static_cast<uint32_t>(devices_.size()) + 1;
+    d->plugin = slot;
+    d->plugin_device = i;
+    name_device(slot, i, d->name);
+  }
   d->opened = false;
-  d->verdict = 0;
   d->hidden = false;
   d->caps.clear();
-  d->runtime = this;
-  if (fresh) d->index = static_cast<uint32_t>(devices_.size()) + 1;
-  d->plugin = slot;
-  d->plugin_device = i;
   d->info = info;
   d->inline_work = (d->info.flags & TN_DEVICE_INLINE) != 0;
-  name_device(slot, i, d->name);
+  d->verdict = 0;  // last: who sees it sees the rest
   judge(d);
   if (fresh) devices_.push_back(std::move(fresh));
 }

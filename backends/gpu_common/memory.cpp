@@ -24,7 +24,7 @@ tn_status spaces(tn_device* device, tn_space_info* out, uint32_t stride, uint32_
     info.kind = i == 0 ? TN_SPACE_DEVICE : TN_SPACE_PINNED;
     info.flags = i == 0 ? 0 : TN_SPACE_HOST_VISIBLE | TN_SPACE_COHERENT;
     info.align_bytes = kAlign;
-    info.budget_bytes = slot.facts.info.mem_total_bytes;
+    info.budget_bytes = slot.facts.info.mem_total_bytes;  // pinned memory: nobody says how much; as much as the device has is enough
     info.max_alloc_bytes = slot.facts.max_alloc_bytes != 0 ? slot.facts.max_alloc_bytes : slot.facts.info.mem_total_bytes;
     std::memcpy(reinterpret_cast<char*>(out) + size_t{i} * stride, &info, info.size);
   }

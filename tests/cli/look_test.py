@@ -4,6 +4,7 @@ import os
 import pathlib
 import platform
 import re
+import shutil
 import tempfile
 import unittest
 
@@ -13,6 +14,14 @@ PLUGIN_KEYS = {"path", "code", "stage", "cause", "verdict", "explain", "in_use",
 
 
 class Devices(Case):
+    @classmethod
+    def setUpClass(cls):
+        """Rates of sim:0 are measured once, which takes seconds; each test that changes the file has a copy of its own."""
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.measured = pathlib.Path(folder.name)
+        rows("caps", "sim:0", "--measure", env={"XDG_CACHE_HOME": folder.name})
+
     def test_every_machine_has_cpu_0(self):
         cpu = [d for d in rows("devices") if d["name"] == "cpu:0"]
         self.assertEqual(len(cpu), 1)
@@ -49,7 +58,7 @@ class Devices(Case):
     def test_a_damaged_file_of_rates_is_ignored_with_a_note(self):
         with tempfile.TemporaryDirectory() as home:
             env = {"XDG_CACHE_HOME": home}
-            rows("caps", "sim:0", "--measure", env=env)
+            shutil.copytree(self.measured, home, dirs_exist_ok=True)
             (path,) = pathlib.Path(home, "tenon", "rates").glob("*.rates")
             whole = path.read_text()
             self.assertIn("measured", {c["source"] for c in rows("caps", "sim:0", env=env)})
@@ -66,7 +75,7 @@ class Devices(Case):
     def test_rates_of_something_else_are_ignored_with_a_note(self):
         with tempfile.TemporaryDirectory() as home:
             env = {"XDG_CACHE_HOME": home}
-            rows("caps", "sim:0", "--measure", env=env)
+            shutil.copytree(self.measured, home, dirs_exist_ok=True)
             (path,) = pathlib.Path(home, "tenon", "rates").glob("*.rates")
             made_for = path.read_text().splitlines()[1]
             parts = made_for.split("; ")  # name, hardware, driver, threads, ABI, builds

@@ -85,7 +85,9 @@ float from_bf16(uint16_t h) {
 }
 const std::array<int64_t, 3> kAmxSizes[] = {{1, 1, 1}, {32, 32, 32}, {33, 31, 65}, {64, 100, 200}, {7, 600, 130}, {700, 40, 70}, {96, 64, 1500}, {600, 520, 64}, {5, 6, 0},
                                              // whole depths that stay in L2, in one block of rows and in several
-                                             {520, 66, 1025}, {290, 40, 2048}, {600, 35, 2000}, {40, 33, 4096}};
+                                             {520, 66, 1025}, {290, 40, 2048}, {600, 35, 2000}, {40, 33, 4096},
+                                             // more side work than steps; groups of columns whose storing ends early, late and not at all; results past the caches
+                                             {1, 200, 64}, {32, 64, 1000}, {288, 129, 1100}, {31, 4000, 48}, {520, 1056, 40}, {70, 8192, 96}};
 TEST(AmxMatmul, bf16_products_of_any_size_match_double_loops) {
   for (uint32_t threads : {1u, 2u}) {
     Pack pack(nullptr, threads);

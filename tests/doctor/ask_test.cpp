@@ -71,7 +71,7 @@ TEST_F(Ask, a_hang_is_ended_and_what_it_started_with_it) {
 }
 
 TEST_F(Ask, each_stage_has_the_limit_for_itself) {
-  const DriverAnswer a = ask(child("for s in load start devices; do say \"{\\\"stage\\\":\\\"$s\\\"}\"; sleep 0.6; done; " + std::string(kDevice)));
+  const DriverAnswer a = ask(child("for s in load start devices; do say \"{\\\"stage\\\":\\\"$s\\\"}\"; sleep 0.4; done; " + std::string(kDevice)));
   EXPECT_EQ(a.devices.size(), 1u) << a.rows;
 }
 

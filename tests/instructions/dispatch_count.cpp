@@ -1,5 +1,5 @@
-// dispatch_count PLUGIN_FOLDER CASE=ITERATIONS...: runs cases of the cost of small ops, each so many times, and prints how many
-// ops each was. gate.py counts the instructions; the cases are those of `tenon bench dispatch`.
+// dispatch_count PLUGIN_FOLDER CASE=WARM+COUNTED...: runs cases of the cost of small ops, each so many times, and prints how many
+// ops the counted iterations were. gate.py counts their instructions; the cases are those of `tenon bench dispatch`.
 #include <tenon/tenon.hpp>
 
 #include <algorithm>
@@ -11,9 +11,26 @@
 #include <string>
 #include <vector>
 
+// gate.py has callgrind begin a new part of its count at each call. Not inline, and with an effect, so that the calls stay.
+extern "C" __attribute__((noinline)) void tenon_next_part() { asm volatile("" ::: "memory"); }
+
 namespace {
 
 using namespace tenon;
+
+struct Iterations {
+  int64_t warm;     // enough for every table and pool to have settled
+  int64_t counted;
+};
+
+// The two loops hold nothing but the body: what a case prepares and takes down again is in other parts.
+template <typename Body>
+inline void repeat(const Iterations& n, Body body) {
+  for (int64_t k = 0; k < n.warm; ++k) body();
+  tenon_next_part();
+  for (int64_t k = 0; k < n.counted; ++k) body();
+  tenon_next_part();
+}
 
 constexpr char kPlugin[] = "dev.tenon.cpu-kernels";
 
@@ -21,31 +38,32 @@ void check(tn_status status, const tn_diag& diag) {
   if (status != TN_OK) throw std::runtime_error(diag.msg);
 }
 
-int64_t add16(int64_t iterations, bool recording) {
+int64_t add16(const Iterations& iterations, bool recording) {
   Tensor a = rand({16}), b = rand({16}), y;
   if (recording) a.set_requires_grad(true);
   const bool before = set_grad_enabled(recording);
-  for (int64_t k = 0; k < iterations; ++k) y = add(a, b);
+  repeat(iterations, [&] { y = add(a, b); });
   set_grad_enabled(before);
-  return iterations;
+  return iterations.counted;
 }
 
 // 64 shapes x 8 ops, one after another: every call finds another plan than the one before.
-int64_t rotate(int64_t iterations) {
+int64_t rotate(const Iterations& iterations) {
   using Op = Tensor (*)(const Tensor&, const Tensor&, Where);
   constexpr Op kOps[] = {add, sub, mul, div, maximum, minimum, less, equal};
   std::vector<Tensor> operands;
   for (int64_t k = 0; k < 64; ++k) operands.push_back(k % 2 ? full({k / 2 + 1}, 0.5) : full({2, k / 2 + 1}, 0.5));
   const NoGrad off;
   Tensor y;
-  for (int64_t k = 0; k < iterations; ++k)
+  repeat(iterations, [&] {
     for (const Tensor& x : operands)
       for (Op op : kOps) y = op(x, x, here());
-  return iterations * static_cast<int64_t>(operands.size() * std::size(kOps));
+  });
+  return iterations.counted * static_cast<int64_t>(operands.size() * std::size(kOps));
 }
 
 // A prepared plan, launched through the C functions into an output that is there.
-int64_t launch(int64_t iterations) {
+int64_t launch(const Iterations& iterations) {
   const Tensor a = rand({16}), b = rand({16}), y = empty({16});
   const Device device = default_device();
   const uint32_t types[] = {a.type_id(), b.type_id()};
@@ -60,23 +78,23 @@ int64_t launch(int64_t iterations) {
   tn_tensor* in[] = {a.handle(), b.handle()};
   tn_tensor* out[] = {y.handle()};
   const tn_call_args args{0, 0, 0, 0, 2, 1, in, out, nullptr};
-  for (int64_t k = 0; k < iterations; ++k) check(tn_plan_launch(queue, plan, &args, &diag), diag);
+  repeat(iterations, [&] { check(tn_plan_launch(queue, plan, &args, &diag), diag); });
   tn_plan_release(plan);
-  return iterations;
+  return iterations.counted;
 }
 
 // Forward and backward of a chain of 50 adds and multiplications; an op is one of the 50 with its share of the backward pass.
-int64_t chain50(int64_t iterations) {
+int64_t chain50(const Iterations& iterations) {
   Tensor x = rand({16});
   const Tensor w = rand({16}), seed = ones({16});
   x.set_requires_grad(true);
-  for (int64_t k = 0; k < iterations; ++k) {
+  repeat(iterations, [&] {
     Tensor y = x;
     for (int pair = 0; pair < 25; ++pair) y = mul(add(y, w), w);
     const Tensor outputs[] = {y}, inputs[] = {x}, seeds[] = {seed};
     grad(outputs, inputs, seeds);
-  }
-  return iterations * 50;
+  });
+  return iterations.counted * 50;
 }
 
 // Without them the reference kernels would be counted.
@@ -91,7 +109,7 @@ void require_cpu_kernels() {
   throw std::runtime_error(std::string(kPlugin) + " is not in use\nwhy: the folder given lacks it\ntry: build tenon_backend_cpu");
 }
 
-int64_t run(const std::string& name, int64_t iterations) {
+int64_t run(const std::string& name, const Iterations& iterations) {
   if (name == "add16.nograd") return add16(iterations, false);
   if (name == "add16.grad") return add16(iterations, true);
   if (name == "rotate") return rotate(iterations);
@@ -106,7 +124,7 @@ int64_t run(const std::string& name, int64_t iterations) {
 
 int main(int argc, char** argv) try {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: dispatch_count PLUGIN_FOLDER CASE=ITERATIONS...\n");
+    std::fprintf(stderr, "usage: dispatch_count PLUGIN_FOLDER CASE=WARM+COUNTED...\n");
     return 2;
   }
   // One thread: what a pool's other threads do while they wait would be counted too.
@@ -115,7 +133,10 @@ int main(int argc, char** argv) try {
   require_cpu_kernels();
   for (int k = 2; k < argc; ++k) {
     const std::string text = argv[k], name = text.substr(0, text.find('='));
-    const int64_t iterations = std::strtoll(text.c_str() + std::min(name.size() + 1, text.size()), nullptr, 10);
+    char* end = nullptr;
+    Iterations iterations{};
+    iterations.warm = std::strtoll(text.c_str() + std::min(name.size() + 1, text.size()), &end, 10);
+    if (*end == '+') iterations.counted = std::strtoll(end + 1, nullptr, 10);
     std::printf("ops %s %lld\n", name.c_str(), static_cast<long long>(run(name, iterations)));
   }
   return 0;

@@ -3,12 +3,11 @@
 
     tests/instructions/gate.py --program BUILD/bin/dispatch_count --plugins BUILD/lib/tenon/plugins --key KEY [--update]
 
-callgrind counts one run with few iterations of every case, then for each case a run with many of it; the difference to the first
-leaves out start-up, first calls and shutdown. valgrind knows no AVX-512, so the AVX2 kernels are counted. Figures depend on the compiler and the build type: KEY names both,
+callgrind counts one run of the program and begins a new part of its count before and behind the counted iterations of every case;
+start-up, first calls and shutdown are in the parts between. valgrind knows no AVX-512, so the AVX2 kernels are counted. Figures depend on the compiler and the build type: KEY names both,
 and a key without a baseline is skipped. Exit code: 0 within the limit, 1 above it, 77 skipped, 2 could not be measured.
 """
 import argparse
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -17,12 +16,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 PASS, FAIL, BROKEN, SKIP = 0, 1, 2, 77
 BASELINE = pathlib.Path(__file__).resolve().parent / "baseline.json"
 LIMIT_PERCENT = 2.0
-# Few and many iterations. The few are enough for every table and pool to have settled.
-CASES = {"add16.nograd": (500, 2500), "add16.grad": (500, 2500), "rotate": (3, 7), "launch": (500, 2500), "chain50.fwdbwd": (10, 50)}
+# Iterations before the count and counted. The former are enough for every table and pool to have settled.
+CASES = {"add16.nograd": (500, 2000), "add16.grad": (500, 2000), "rotate": (3, 4), "launch": (500, 2000), "chain50.fwdbwd": (10, 40)}
+MARK = "tenon_next_part"
 
 
 class Broken(Exception):
@@ -40,32 +41,31 @@ def why_skipped(valgrind):
     return None
 
 
-def run_once(args, iterations):
-    """Instructions of the whole process, and the ops of each case."""
-    cases = [f"{case}={n}" for case, n in iterations.items()]
-    command = [args.valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null", args.program, args.plugins, *cases]
+def parts_of(folder):
+    """Instructions of each part, in the order of the program: callgrind writes out.1, out.2, ..., and what follows the last mark."""
+    files = sorted(pathlib.Path(folder).glob("out.*"), key=lambda file: int(file.suffix[1:]))
+    return [int(n) for file in files for n in re.findall(r"^(?:summary|totals): (\d+)", file.read_text(), re.MULTILINE)[-1:]]
+
+
+def run_once(args, folder):
+    """The parts of the whole process, and the ops that each case counted."""
+    cases = [f"{case}={warm}+{counted}" for case, (warm, counted) in CASES.items()]
+    command = [args.valgrind, "--tool=callgrind", f"--callgrind-out-file={folder}/out", f"--dump-before={MARK}", args.program, args.plugins, *cases]
     # A settled environment: its size and its settings would move figures.
     environment = {"PATH": os.environ.get("PATH", ""), "TENON_CONFIG": "cpu.isa=avx2"}
     result = subprocess.run(command, capture_output=True, text=True, env=environment)
-    collected = re.search(r"Collected\s*:\s*(\d+)", result.stderr)
+    parts = parts_of(folder)
     ops = {case: int(n) for case, n in re.findall(r"^ops (\S+) (\d+)$", result.stdout, re.MULTILINE)}
-    if result.returncode != 0 or not collected or ops.keys() != iterations.keys():
-        raise Broken(f"{' '.join(command)}\nwhy: exit code {result.returncode}\n{result.stdout}{result.stderr}")
-    return int(collected[1]), ops
+    if result.returncode != 0 or len(parts) < 2 * len(CASES) or ops.keys() != CASES.keys():
+        raise Broken(f"{' '.join(command)}\nwhy: exit code {result.returncode}, {len(parts)} parts, {2 * len(CASES)} or more wanted\n{result.stdout}{result.stderr}")
+    return parts, ops
 
 
 def measure(args):
-    """Instructions an op, by case. Counts are not times: two runs side by side do not disturb each other."""
-    few = {case: n for case, (n, _) in CASES.items()}
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        first = pool.submit(run_once, args, few)
-        longer = {case: pool.submit(run_once, args, {**few, case: many}) for case, (_, many) in CASES.items()}
-    base, base_ops = first.result()
-    measured = {}
-    for case, run in longer.items():
-        count, ops = run.result()
-        measured[case] = round((count - base) / (ops[case] - base_ops[case]), 1)
-    return measured
+    """Instructions an op, by case: every second part is that of the counted iterations of the next case."""
+    with tempfile.TemporaryDirectory() as folder:
+        parts, ops = run_once(args, folder)
+    return {case: round(parts[2 * k + 1] / ops[case], 1) for k, case in enumerate(CASES)}
 
 
 def report(measured, baseline):

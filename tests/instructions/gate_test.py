@@ -10,15 +10,19 @@ import gate
 
 START_UP, COST = 5_000_000, 200
 FAKE = """#!/bin/sh
-# --tool --callgrind-out-file PROGRAM PLUGINS CASE=ITERATIONS...
+# --tool --callgrind-out-file --dump-before PROGRAM PLUGINS CASE=WARM+COUNTED...
 [ "$TENON_CONFIG" = cpu.isa=avx2 ] || exit 9
-shift 4
-total={start_up}
+[ "$3" = --dump-before=tenon_next_part ] || exit 9
+out=${{2#*=}}
+shift 5
+part=0
 for pair; do
-  echo "ops ${{pair%=*}} ${{pair#*=}}"
-  total=$((total + {cost} * ${{pair#*=}}))
+  echo "ops ${{pair%=*}} ${{pair#*+}}"
+  part=$((part + 1))
+  echo "totals: $(({start_up} + part))" > "$out.$part"
+  part=$((part + 1))
+  echo "totals: $(({cost} * ${{pair#*+}}))" > "$out.$part"
 done
-echo "==1== Collected : $total" >&2
 exit {code}
 """
 

@@ -1,0 +1,7 @@
+// backends/cuda/plugin.cpp - the exported symbol and the cold record; the rest is backends/gpu_common over this folder's driver.
+#include "backends/gpu_common/plugin.h"
+
+TN_COLD({sizeof(tn_cold), 1, TN_ABI_CURRENT, TN_ABI_CURRENT, "dev.tenon.cuda", "0.1.0", TENON_TARGET, {0, 0, 0, 0}, TN_COLD_UNLOADABLE, 4,
+         {"libcuda.so.1", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}});
+
+extern "C" TN_EXPORT const tn_plugin* tn_plugin_query(uint32_t abi, const tn_host*) { return tenon::gpu::plugin_table(abi); }

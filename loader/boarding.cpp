@@ -114,12 +114,13 @@ PluginSlot* slot_for(Runtime& runtime, const char* path, const char* linked_id) 
 }
 
 // What a probe's result depends on. One line. `filtered`: under the variables that hide devices.
-std::string probe_key(const Runtime& runtime, const Candidate& candidate, const MappedFile& file, const std::string& build_id, const BoardingRules& rules, bool filtered) {
+std::string probe_key(const Runtime& runtime, const Candidate& candidate, const MappedFile& file, const ColdResult& cold, const BoardingRules& rules, bool filtered) {
   const auto program = identity_of(rules.probe_program);
-  std::string key = "build " + build_id + " size " + std::to_string(file.facts().size_bytes) + " time " + std::to_string(file.facts().modified_ns);
+  std::string key = "build " + cold.build_id + " size " + std::to_string(file.facts().size_bytes) + " time " + std::to_string(file.facts().modified_ns);
   key += " inode " + std::to_string(file.identity().device) + ":" + std::to_string(file.identity().inode) + " path " + candidate.path;
   key += " probe " + std::to_string(program ? program->inode : 0) + " abi " + abi_text(TN_ABI_CURRENT) + " user " + std::to_string(rules.owner.user);
-  return key + " filters " + short_hash(filter_text(filtered)) + " machine " + short_hash(driver_fingerprint()) + " config " + short_hash(runtime.config_text("loader."));
+  return key + " filters " + short_hash(filter_text(filtered)) + " machine " + short_hash(driver_fingerprint()) + " needs " +
+         short_hash(needed_libraries(cold.cold.need, std::min(cold.cold.n_need, 6u))) + " config " + short_hash(runtime.config_text("loader."));
 }
 
 // One file's way. What is learnt on the way goes into the slot's entry. It outlives its call where the last step, opening,
@@ -203,7 +204,7 @@ class FileBoarding {
   std::optional<Verdict> probe() {
     if (rules_.settings.probe == ProbeUse::Off || isolated()) return std::nullopt;  // it never runs in this process
     const ProbeCache cache(rules_.settings.cache_folder);
-    key_ = probe_key(runtime_, candidate_, file_, cold_.build_id, rules_, true);
+    key_ = probe_key(runtime_, candidate_, file_, cold_, rules_, true);
     if (const auto known = cache.find(key_)) {
       cached_ = tried_ = true;
       report_ = known->report;
@@ -232,7 +233,7 @@ class FileBoarding {
   std::optional<PluginReport> report_of_all() const {
     if (rules_.settings.probe == ProbeUse::Off) return std::nullopt;
     const ProbeCache cache(rules_.settings.cache_folder);
-    const std::string key = probe_key(runtime_, candidate_, file_, cold_.build_id, rules_, false);
+    const std::string key = probe_key(runtime_, candidate_, file_, cold_, rules_, false);
     if (const auto known = cache.find(key)) return known->report;
     const ProbeRun run = try_in_child(true);
     if (run.end == ProbeEnd::Safe) cache.keep(key, {cold_.cold.id, 0, 0, {}, run.report});

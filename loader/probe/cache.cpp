@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -111,6 +112,18 @@ std::string driver_fingerprint() {
   const char* folders = std::getenv("LD_LIBRARY_PATH");
   text += '|' + device_nodes();
   return text + '|' + one_line(folders == nullptr ? "" : folders);
+}
+
+std::string needed_libraries(const char (*need)[32], uint32_t n) {
+  const char* variable = std::getenv("LD_LIBRARY_PATH");
+  std::string text, folders = variable == nullptr ? "" : variable;
+  for (size_t begin = 0; begin < folders.size();) {
+    const size_t end = std::min(folders.find(':', begin), folders.size());
+    const std::string folder = folders.substr(begin, end - begin);
+    for (uint32_t i = 0; i < n && !folder.empty(); ++i) text += stamp_of((folder + "/" + std::string(need[i], strnlen(need[i], sizeof need[i]))).c_str()) + '|';
+    begin = end + 1;
+  }
+  return text;
 }
 
 std::optional<ProbeRecord> ProbeCache::find(const std::string& key) const {

@@ -47,5 +47,8 @@ class ProbeCache {
 // dynamic linker, the lists of OpenCL and Vulkan drivers, the nodes of devices and who may open them, LD_LIBRARY_PATH. One
 // line; changes when a driver is installed or a card is put in.
 std::string driver_fingerprint();
+// The files in the folders of LD_LIBRARY_PATH that the plugin would open, the `n` names `need` of its cold record: a driver that is
+// replaced there changes no list of the machine. One line.
+std::string needed_libraries(const char (*need)[32], uint32_t n);
 
 }  // namespace tenon::loader

@@ -58,7 +58,7 @@ class Loading(Case):
             self.assertTrue({"cpu:0", "device:0", "device2:0", "device2:1"} <= names_of, names_of)
             done = self.tenon("plugins")
             self.assertEqual(done.returncode, 0)
-            lines = [line for line in done.stdout.splitlines() if line.startswith("TN-LOAD-")]
+            lines = [line for line in done.stdout.splitlines() if line.startswith("TN-LOAD-") and str(self.plugins) in line]  # not the drivers that this machine lacks
             self.assertEqual(lines, [f"TN-LOAD-019 open-error: {bad}"])
             self.assertIn("the bus does not answer", done.stdout)
 
@@ -133,7 +133,7 @@ class Choice(Case):
     def test_onnxruntime_23372_a_required_device_that_cannot_be_had_ends_with_a_status_and_the_cause(self):
         self.place("crash_open", "crash_open", "fault/plugins")
         add = ["why", "add", "f32[4]", "f32[4]", "--device"]
-        for device, words in (("cuda:0", "no device is called cuda:0"), ("crash_open:0", "SIGSEGV in open")):
+        for device, words in (("npu:0", "no device is called npu:0"), ("crash_open:0", "SIGSEGV in open")):
             done = self.tenon(*add, device, "--policy", "require")
             self.assertNotEqual(done.returncode, 0)
             self.assertEqual(done.stdout, "")
@@ -188,7 +188,7 @@ class Words(Case):
             said = json.loads(self.tenon("caps", f"{fixture}:0", "--json").stderr)
             self.assertIn(code, said["why"])
             self.assertEqual(said["try"], f"tenon explain {code}")
-        done = self.tenon("caps", "cuda:0")
+        done = self.tenon("caps", "npu:0")
         self.assertEqual(done.returncode, absent)
         self.assertIn("TN-DEVICE-004", done.stderr)
 

@@ -64,6 +64,7 @@ tn_status read_cache(const ConfigLookup& get, const Environment& env, LoaderSett
   if (text != nullptr && std::strcmp(text, "off") != 0 && text[0] != '/') return refuse(diag, "loader.cache", text, "a full path or off");
   const std::string base = cache_base(text, env);
   if (base.empty()) return TN_OK;
+  out->cache_base = base;
   out->cache_folder = base + "/probe";
   out->rates_folder = base + "/rates";
   return TN_OK;

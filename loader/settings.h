@@ -32,6 +32,7 @@ struct LoaderSettings {
   TrustPolicy trust;
   ProbeUse probe = ProbeUse::On;
   uint32_t probe_timeout_ms = 10000;
+  std::string cache_base;    // what plugins may keep lies there too; empty: nothing is kept
   std::string cache_folder;  // of probe results; empty: none
   std::string rates_folder;  // of measured rates; empty: none
   std::string forget;

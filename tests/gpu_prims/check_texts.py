@@ -54,9 +54,9 @@ def nvrtc(folder):
 def races(test):
     if not shutil.which("oclgrind"):
         return 77
-    r = subprocess.run(["oclgrind", "--data-races", "--uninitialized", test, "--gtest_filter=Races.*"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    r = subprocess.run(["oclgrind", "--data-races", test, "--gtest_filter=Races.*"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     print(r.stdout[-4000:])
-    said = [w for w in ("data race", "Invalid", "Uninitialized", "uninitialized") if w in r.stdout]
+    said = [w for w in ("data race", "Invalid") if w in r.stdout]
     return 1 if r.returncode != 0 or said else 0
 
 

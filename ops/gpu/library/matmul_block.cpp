@@ -10,18 +10,18 @@ namespace {
 
 // Vectors of f32 as each language has them: type, load of consecutive elements, one value in all lanes, a * b + c, lane l.
 const char kOpenClVectors[] =
-    "#define LANES 16\n#define VECTOR float16\n#define VECTOR_OF(x) ((float16)(x))\n#define VECTOR_LOAD(buffer, i) vload16(0, (buffer) + (i))\n"
-    "#define VECTOR_STORE(buffer, i, v) vstore16(v, 0, (buffer) + (i))\n#define VECTOR_TO(array, v) vstore16(v, 0, array)\n"
+    "#define OFFSET size_t\n#define OFFSET_OF(x) ((size_t)(long)(int)(x))\n#define LANES 16\n#define VECTOR float16\n#define VECTOR_OF(x) ((float16)(x))\n#define VECTOR_LOAD(buffer, i) vload16(0, (buffer) + (i))\n"
+    "#define VECTOR_STORE(buffer, i, v) vstore16(v, 0, (buffer) + (i))\n#define VECTOR_TO(array, at, v) vstore16(v, 0, (array) + (at))\n"
     "#define VECTOR_MAD(a, b, c) ((a) * (b) + (c))\n";
 const char kGlslVectors[] =
-    "#define LANES 4\n#define VECTOR vec4\n#define VECTOR_OF(x) vec4(x)\n#define VECTOR_LOAD(buffer, i) vec4(buffer[i], buffer[(i) + 1u], buffer[(i) + 2u], buffer[(i) + 3u])\n"
+    "#define OFFSET tn_uint\n#define OFFSET_OF(x) (x)\n#define LANES 4\n#define VECTOR vec4\n#define VECTOR_OF(x) vec4(x)\n#define VECTOR_LOAD(buffer, i) vec4(buffer[i], buffer[(i) + 1u], buffer[(i) + 2u], buffer[(i) + 3u])\n"
     "#define VECTOR_STORE(buffer, i, v) { const tn_uint i_ = (i); buffer[i_] = (v).x; buffer[i_ + 1u] = (v).y; buffer[i_ + 2u] = (v).z; buffer[i_ + 3u] = (v).w; }\n"
-    "#define VECTOR_TO(array, v) { array[0] = (v).x; array[1] = (v).y; array[2] = (v).z; array[3] = (v).w; }\n"
+    "#define VECTOR_TO(array, at, v) { array[at] = (v).x; array[(at) + 1] = (v).y; array[(at) + 2] = (v).z; array[(at) + 3] = (v).w; }\n"
     "#define VECTOR_MAD(a, b, c) fma(a, b, c)\n";
 const char kCudaVectors[] =
-    "#define LANES 4\n#define VECTOR float4\n#define VECTOR_LOAD(buffer, i) tn_vector((buffer)[i], (buffer)[(i) + 1u], (buffer)[(i) + 2u], (buffer)[(i) + 3u])\n"
+    "#define OFFSET tn_ulong\n#define OFFSET_OF(x) TN_U64(TN_I64(TN_I32(x)))\n#define LANES 4\n#define VECTOR float4\n#define VECTOR_LOAD(buffer, i) tn_vector((buffer)[i], (buffer)[(i) + 1u], (buffer)[(i) + 2u], (buffer)[(i) + 3u])\n"
     "#define VECTOR_STORE(buffer, i, v) { const tn_uint i_ = (i); buffer[i_] = (v).x; buffer[i_ + 1u] = (v).y; buffer[i_ + 2u] = (v).z; buffer[i_ + 3u] = (v).w; }\n"
-    "#define VECTOR_TO(array, v) { array[0] = (v).x; array[1] = (v).y; array[2] = (v).z; array[3] = (v).w; }\n"
+    "#define VECTOR_TO(array, at, v) { array[at] = (v).x; array[(at) + 1] = (v).y; array[(at) + 2] = (v).z; array[(at) + 3] = (v).w; }\n"
     "#define VECTOR_OF(x) tn_vector(x, x, x, x)\n#define VECTOR_MAD(a, b, c) tn_vector_mad(a, b, c)\n"
     "TN_FN float4 tn_vector(float x, float y, float z, float w) { float4 v; v.x = x; v.y = y; v.z = z; v.w = w; return v; }\n"
     "TN_FN float4 tn_vector_mad(float4 a, float4 b, float4 c) {\n"
@@ -53,7 +53,7 @@ Step matmul_block_step(const Caps& caps, const MatmulShape& s, const Piece& p, b
   KernelSpec& spec = step.spec;
   const uint32_t threads = std::min({8u, caps.max_threads, caps.max_group[1]});
   spec.group[0] = 1, spec.group[1] = threads;
-  spec.defines = {{"ROWS", std::to_string(kBlockRows)}, {"COLS", std::to_string(block_columns(caps))}};
+  spec.defines = {{"ROWS", std::to_string(kBlockRows)}, {"COLS", std::to_string(block_columns(caps)) + "u"}};
   spec.helpers = vectors(caps.dialect);
   const Access& y = s.space.access[2];
   const bool straight = y.dtype == TN_F32 && y.stride[s.n_axis()] == 1 && (s.to_parts || s.post == nullptr);
@@ -62,23 +62,26 @@ Step matmul_block_step(const Caps& caps, const MatmulShape& s, const Piece& p, b
   body += b_packed ? "  at_b += col_block * (n_k * COLS);\n" : "  at_b += col0;\n";
   body += "  at_a += row0 * a_m;\n  const tn_uint first = slice * slice_k, stop = first + slice_k < n_k ? first + slice_k : n_k;\n";
   body += "  VECTOR acc[ROWS * 2];\n  TN_UNROLL for (int i = 0; i < ROWS * 2; i++) acc[i] = VECTOR_OF(TN_F32(0));\n";
-  body += "  tn_uint left_at[ROWS];\n  TN_UNROLL for (int i = 0; i < ROWS; i++) left_at[i] = at_a + TN_U32(i) * a_m + first * a_k;\n  at_b += first * b_k;\n";
+  // Offsets as wide as addresses: they then cost no instruction of their own in the loop.
+  body += "  OFFSET left_row[ROWS];\n  TN_UNROLL for (int i = 0; i < ROWS; i++) left_row[i] = OFFSET_OF(TN_U32(i) * a_m);\n";
+  body += "  OFFSET left_at = at_a + first * a_k, right_at = at_b + first * b_k;\n  const OFFSET left_step = OFFSET_OF(a_k), right_step = OFFSET_OF(b_k);\n";
   body += "  for (tn_uint k = first; k < stop; k++) {\n";
   // Sums of products may be fused here and nowhere else; fma() would be a slow function where the hardware has none.
   if (caps.dialect == Dialect::OpenCl) body += "#pragma OPENCL FP_CONTRACT ON\n";
-  body += "    const VECTOR right0 = VECTOR_LOAD(b, at_b), right1 = VECTOR_LOAD(b, at_b + LANES);\n    at_b += b_k;\n";
-  body += "    TN_UNROLL for (int i = 0; i < ROWS; i++) {\n      const VECTOR left = VECTOR_OF(a[left_at[i]]);\n      left_at[i] += a_k;\n";
-  body += "      acc[i * 2] = VECTOR_MAD(left, right0, acc[i * 2]); acc[i * 2 + 1] = VECTOR_MAD(left, right1, acc[i * 2 + 1]);\n    }\n  }\n";
+  body += "    const VECTOR right0 = VECTOR_LOAD(b, right_at), right1 = VECTOR_LOAD(b, right_at + LANES);\n";
+  body += "    TN_UNROLL for (int i = 0; i < ROWS; i++) {\n      const VECTOR left = VECTOR_OF(a[left_at + left_row[i]]);\n";
+  body += "      acc[i * 2] = VECTOR_MAD(left, right0, acc[i * 2]); acc[i * 2 + 1] = VECTOR_MAD(left, right1, acc[i * 2 + 1]);\n    }\n    left_at += left_step; right_at += right_step;\n  }\n";
   if (straight) {
     std::string to = "at_" + y.name + " + (row0 + TN_U32(i)) * " + y.name + "_m + col0";
     if (s.to_parts) to += " + slice * (n_batch * n_m * n_n)";
     body += "  if (row0 == row_block * ROWS && col0 == col_block * COLS && col0 + COLS <= n_n) {\n    TN_UNROLL for (int i = 0; i < ROWS; i++) {\n";
     body += "      VECTOR_STORE(" + y.name + ", " + to + ", acc[i * 2]); VECTOR_STORE(" + y.name + ", " + to + " + LANES, acc[i * 2 + 1]);\n    }\n  } else\n";
   }
-  body += "  for (int v = 0; v < ROWS * 2; v++) {\n    float lane[LANES];\n    VECTOR_TO(lane, acc[v]);\n    const tn_uint row = row0 + TN_U32(v / 2);\n";
-  body += "    for (int l = 0; l < LANES; l++) {\n    const tn_uint col = col0 + TN_U32((v & 1) * LANES + l);\n";
-  body += "    if (row >= row_block * ROWS && col >= col_block * COLS && col < n_n) {\n    const float sum_ = lane[l];\n";
-  body += finish_text(&step, s, "sum_", "row", "col", "slice") + "    }\n    }\n  }\n  }\n";
+  // Registers take no running index: what a loop picks out lies in memory first.
+  body += "  {\n  float lane[ROWS * 2 * LANES];\n  TN_UNROLL for (int v = 0; v < ROWS * 2; v++) VECTOR_TO(lane, v * LANES, acc[v]);\n";
+  body += "  for (int e = 0; e < ROWS * 2 * LANES; e++) {\n    const tn_uint row = row0 + TN_U32(e) / COLS, col = col0 + TN_U32(e) % COLS;\n";
+  body += "    if (row >= row_block * ROWS && col >= col_block * COLS && col < n_n) {\n    const float sum_ = lane[e];\n";
+  body += finish_text(&step, s, "sum_", "row", "col", "slice") + "    }\n  }\n  }\n  }\n";
   int64_t batch = 1;
   for (int d = 0; d < s.batches; ++d) batch *= p.size[d];
   step.groups(blocks(p.size[s.n_axis()], block_columns(caps)), blocks(p.size[s.m_axis()], kBlockRows * threads), static_cast<uint64_t>(batch) * s.slices);

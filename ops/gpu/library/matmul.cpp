@@ -17,6 +17,7 @@ constexpr uint64_t bit(uint32_t d) { return uint64_t{1} << d; }
 constexpr uint64_t kFloats = bit(TN_F8E4M3) | bit(TN_F8E5M2) | bit(TN_F16) | bit(TN_BF16) | bit(TN_F32) | bit(TN_F64);
 constexpr uint64_t kInts = bit(TN_U8) | bit(TN_I8) | bit(TN_U16) | bit(TN_I16) | bit(TN_U32) | bit(TN_I32) | bit(TN_U64) | bit(TN_I64);
 constexpr uint64_t kAny = kFloats | kInts | bit(TN_BOOL);
+constexpr uint64_t kBlockTypes = kFloats & ~bit(TN_F64);  // vectors hold f32
 
 uint64_t round_up(uint64_t n, uint64_t step) { return (n + step - 1) / step * step; }
 int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
@@ -370,6 +371,9 @@ tn_status supports_tiled(const Caps& caps, const tn_op& op, tn_support*, tn_diag
 
 tn_status supports_block(const Caps& caps, const tn_op& op, tn_support*, tn_diag* diag) {
   if (tn_status s = supports_any(caps, op, diag); s != TN_OK) return s;
+  for (uint32_t k : {0u, 1u})
+    if ((bit(op.type[k].dtype) & kBlockTypes) == 0)
+      return refuse(diag, TN_E_UNSUPPORTED, "matmul.block: sums are f32 only\nwhy: operand %u has dtype number %u\ntry: leave it to matmul.direct", k, op.type[k].dtype);
   if (const Sizes z = sizes(op); z.m < kBlockRows || z.n < 4 || z.k < 4) return too_small(diag, "matmul.block", z, kBlockRows, 4);
   return TN_OK;
 }
@@ -386,7 +390,7 @@ std::vector<tn_constraint> tiled_constraints(const Caps& caps) {
 }
 std::vector<tn_constraint> block_constraints(const Caps& caps) {
   if (caps.device_class != DeviceClass::Processor) return {};
-  return with_types(caps, kFloats & ~bit(TN_F64));
+  return with_types(caps, kBlockTypes);
 }
 
 template <Kind kind> tn_status build(const Caps& caps, const tn_op& op, Recipe* out, tn_diag* diag) { return Builder(caps, op, kind, out, diag).run(); }

@@ -2,7 +2,7 @@
 #
 #   bin/tenon                                   component tool
 #   lib/libtenon.so.*, libtenon_framework.so.*  component runtime
-#   libexec/tenon/tenon-probe, tenon-worker     component runtime
+#   libexec/tenon/tenon-probe, tenon-worker, tenon-hiprtc  component runtime
 #   libexec/tenon/tenon-drivers                 component tool
 #   lib/tenon/plugins/libtenon_backend_*.so     component plugins
 #   include/tenon, lib/cmake/Tenon, lib/pkgconfig, lib/libtenon*.so   component development

@@ -109,11 +109,10 @@ class Scenarios(Doctor):
 class Says(Scenarios):
     def test_pocl_and_lavapipe_are_there_run_on_the_processor_and_are_not_used(self):
         self.scene("pocl_and_lavapipe")
-        for check, kind in (("opencl pocl", "OpenCL"), ("vulkan lvp", "Vulkan")):
+        for check in ("opencl pocl", "vulkan lvp"):
             row = self.row(check)
-            self.assertEqual((row["state"], row["reason"]), ("note", "not_built"))
+            self.assertEqual(row["state"], "ok")
             self.assertIn("runs on the processor", row["value"])
-            self.assertIn(f"no backend for {kind}", row["why"])
             (device,) = row["detail"]["devices"]
             self.assertTrue(device["software"])
             self.assertEqual(device["type"], "cpu")

@@ -30,9 +30,11 @@ std::string package_of(const std::string& cause) {
   return "";
 }
 
+// Most machines lack most drivers: that is worth knowing and nothing to mend.
 Finding refused(const tn_plugin_entry& p) {
-  const std::string package = package_of(p.cause);
-  return {std::string("plugin ") + (p.id[0] ? short_id(p) : p.path), State::warning, false, "refused: " + load_code_name(p.code), p.cause,
+  const std::string package = package_of(p.cause), reason = load_code_name(p.code);
+  const State state = reason == "open-unavailable" ? State::note : State::warning;
+  return {std::string("plugin ") + (p.id[0] ? short_id(p) : p.path), state, false, "refused: " + reason, p.cause,
           package.empty() ? "tenon explain " + code_id(p.code) : "sudo apt install " + package};
 }
 

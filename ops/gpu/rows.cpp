@@ -33,6 +33,25 @@ bool empty(const tn_type& t) {
   return false;
 }
 
+bool holds(const tn_constraint& c, const tn_type& t) {
+  if (t.dtype == 0) return true;  // an absent operand
+  const uint32_t value = c.kind == TN_NEED_LAYOUT ? t.layout : t.dtype;
+  return (c.kind != TN_NEED_LAYOUT && c.kind != TN_NEED_DTYPE) || (value < 64 && (c.mask >> value & 1) != 0);
+}
+
+// The core asks constraints first, but supports() is an answer by itself: it must not accept what the row's data refuse.
+tn_status within_constraints(const RowCode& code, const Caps& caps, const tn_op& op, tn_diag* diag) {
+  for (const tn_constraint& c : code.constraints(caps))
+    for (uint32_t k = 0; k < uint32_t{op.n_in} + op.n_out; ++k) {
+      if ((c.operand != TN_ANY_OPERAND && c.operand != k) || holds(c, op.type[k])) continue;
+      const bool layout = c.kind == TN_NEED_LAYOUT;
+      return refuse(diag, TN_E_UNSUPPORTED, "%s: the row does not take this %s\nwhy: operand %u has %s %u, the row takes the set 0x%llx\ntry: %s", code.info.name, layout ? "layout" : "type", k,
+                    layout ? "layout" : "dtype", layout ? unsigned{op.type[k].layout} : unsigned{op.type[k].dtype}, static_cast<unsigned long long>(c.mask),
+                    layout ? "copy it to a strided layout" : "cast it");
+    }
+  return TN_OK;
+}
+
 }  // namespace
 
 uint32_t row_count() { return static_cast<uint32_t>(rows().size()); }
@@ -41,6 +60,7 @@ std::vector<tn_constraint> row_constraints(uint32_t row, const Caps& caps) { ret
 
 tn_status row_supports(uint32_t row, const Caps& caps, const tn_op& op, tn_support* est, tn_diag* diag) {
   const RowCode& code = rows()[row];
+  if (const tn_status s = within_constraints(code, caps, op, diag); s != TN_OK) return s;
   return code.supports != nullptr ? code.supports(caps, op, est, diag) : TN_OK;
 }
 

@@ -1,0 +1,61 @@
+// tests/gpu/rows_test.cpp - what the rows' data refuse, supports() refuses too, with words.
+#include <gtest/gtest.h>
+#include <tenon/ops.h>
+
+#include <string>
+#include <string_view>
+
+#include "ops/gpu/recipe.h"
+
+namespace tenon::gpu {
+namespace {
+
+Caps processor() {
+  Caps caps;
+  caps.storage = caps.arithmetic = ~uint64_t{0};
+  caps.device_class = DeviceClass::Processor;
+  return caps;
+}
+
+uint32_t row_named(std::string_view name) {
+  for (uint32_t row = 0; row < row_count(); ++row)
+    if (name == row_info(row).name) return row;
+  ADD_FAILURE() << name << " is no row";
+  return 0;
+}
+
+struct Product {
+  tn_type type[3]{};
+  tn_op op{};
+  explicit Product(uint8_t dtype) {
+    const int64_t dims[3][2] = {{16, 8}, {8, 16}, {16, 16}};
+    for (int k = 0; k < 3; ++k) {
+      type[k].dtype = dtype, type[k].rank = 2, type[k].layout = TN_LAYOUT_STRIDED;
+      type[k].dim[0] = dims[k][0], type[k].dim[1] = dims[k][1];
+      type[k].stride[0] = dims[k][1], type[k].stride[1] = 1;
+    }
+    op.op_id = TN_OPID_MATMUL, op.type = type, op.n_in = 2, op.n_out = 1;
+  }
+};
+
+TEST(GpuRows, supports_takes_what_the_constraints_take) {
+  tn_diag diag{};
+  EXPECT_EQ(row_supports(row_named("matmul.block"), processor(), Product(TN_F32).op, nullptr, &diag), TN_OK) << diag.msg;
+}
+
+TEST(GpuRows, supports_refuses_a_type_that_the_constraints_refuse) {
+  tn_diag diag{};
+  EXPECT_EQ(row_supports(row_named("matmul.block"), processor(), Product(TN_F64).op, nullptr, &diag), TN_E_UNSUPPORTED);
+  EXPECT_NE(std::string(diag.msg).find("operand 0 has dtype"), std::string::npos) << diag.msg;
+}
+
+TEST(GpuRows, supports_refuses_a_layout_that_the_constraints_refuse) {
+  Product p(TN_F32);
+  p.type[1].layout = TN_LAYOUT_OPAQUE;
+  tn_diag diag{};
+  EXPECT_EQ(row_supports(row_named("matmul.block"), processor(), p.op, nullptr, &diag), TN_E_UNSUPPORTED);
+  EXPECT_NE(std::string(diag.msg).find("operand 1 has layout"), std::string::npos) << diag.msg;
+}
+
+}  // namespace
+}  // namespace tenon::gpu

@@ -6,7 +6,7 @@
 #include "backends/gpu_common/cu_like/errors.h"
 
 namespace tenon::cuda {
-using gpu::cu_like::fail;
+using gpu::report;
 using gpu::cu_like::fail_why;
 using gpu::cu_like::kErrArchitecture;
 using gpu::cu_like::kErrCompile;
@@ -30,7 +30,7 @@ tn_status Nvrtc::open(const char* instead, std::unique_ptr<gpu::cu_like::Compile
 #define TENON_NVRTC_BIND(member, name, parameters) \
   made->member##_ = reinterpret_cast<int(*) parameters>(made->library_.symbol(#name)); \
   if (made->member##_ == nullptr) \
-    return fail(diag, TN_E_UNAVAILABLE, kErrNoCompiler, "cuda: the run-time compiler is too old\nwhy: %s has no %s\ntry: install libnvrtc of CUDA 11.2 or later", \
+    return report(diag, TN_E_UNAVAILABLE, kErrNoCompiler, "cuda: the run-time compiler is too old\nwhy: %s has no %s\ntry: install libnvrtc of CUDA 11.2 or later", \
                 made->library_.path().c_str(), #name);
   TENON_NVRTC_CALLS(TENON_NVRTC_BIND)
 #undef TENON_NVRTC_BIND
@@ -54,7 +54,7 @@ tn_status Nvrtc::target(const std::string& architecture, std::string* out, tn_di
   const int wanted = architecture.starts_with("sm_") ? std::atoi(architecture.c_str() + 3) : 0;
   *out = nearest_target(known_, wanted);
   if (!out->empty()) return TN_OK;
-  return fail(diag, TN_E_UNAVAILABLE, kErrArchitecture, "cuda: %s cannot compile for this device\nwhy: the device is %s, the oldest known is sm_%d\ntry: install libnvrtc of an earlier CUDA", version().c_str(),
+  return report(diag, TN_E_UNAVAILABLE, kErrArchitecture, "cuda: %s cannot compile for this device\nwhy: the device is %s, the oldest known is sm_%d\ntry: install libnvrtc of an earlier CUDA", version().c_str(),
               architecture.c_str(), known_.empty() ? 0 : known_.front());
 }
 
@@ -73,7 +73,7 @@ std::string Nvrtc::log(NvrtcProgram program) const {
 tn_status Nvrtc::compile(const std::string& name, const std::string& text, const std::string& target, std::string* binary, tn_diag* diag) const {
   NvrtcProgram program = nullptr;
   if (const int code = create_(&program, text.c_str(), (name + ".cu").c_str(), 0, nullptr, nullptr); code != 0)
-    return fail(diag, code == 1 ? TN_E_OOM : TN_E_FAILED, kErrCompile, "cuda: kernel %s was not compiled\nwhy: nvrtcCreateProgram says %d\ntry: free memory", name.c_str(), code);
+    return report(diag, code == 1 ? TN_E_OOM : TN_E_FAILED, kErrCompile, "cuda: kernel %s was not compiled\nwhy: nvrtcCreateProgram says %d\ntry: free memory", name.c_str(), code);
   const auto destroy = [&](NvrtcProgram* p) { destroy_(p); };
   const std::unique_ptr<NvrtcProgram, decltype(destroy)> guard(&program, destroy);
   std::vector<std::string> all = options();
@@ -89,7 +89,7 @@ tn_status Nvrtc::compile(const std::string& name, const std::string& text, const
   binary->assign(size, 0);
   if (code == 0) code = machine_code ? cubin_(program, binary->data()) : ptx_(program, binary->data());
   if (code == 0 && size != 0) return TN_OK;
-  return fail(diag, TN_E_FAILED, kErrCompile, "cuda: kernel %s gave no code\nwhy: NVRTC says %d, %zu bytes\ntry: install another version of libnvrtc", name.c_str(), code, size);
+  return report(diag, TN_E_FAILED, kErrCompile, "cuda: kernel %s gave no code\nwhy: NVRTC says %d, %zu bytes\ntry: install another version of libnvrtc", name.c_str(), code, size);
 }
 
 }  // namespace tenon::cuda

@@ -30,6 +30,10 @@ class Kernel {
   virtual ~Kernel() = default;
 };
 
+// Bindings of one kernel at most, parameter buffer and error word included: no backend states more in Caps::max_bindings, since
+// launches gather them on the stack.
+inline constexpr uint32_t kMostBindings = 64;
+
 // A buffer bound to a kernel: `bytes` bytes of the memory block `handle` from `offset` on, offset a multiple of
 // Caps::binding_align (or 0).
 struct Binding { uint64_t handle = 0, offset = 0, bytes = 0; };

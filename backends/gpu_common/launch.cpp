@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "backends/gpu_common/state.h"
+#include "ops/gpu/text.h"
 
 namespace tenon::gpu {
 namespace {
@@ -28,16 +29,6 @@ tn_status bind(const Slot* slot, const Caps& caps, const PlanStep& s, const tn_v
     a->first[i] = start - from;
   }
   return TN_OK;
-}
-
-uint32_t element_bytes(uint8_t dtype) {
-  switch (dtype) {
-    case TN_U16: case TN_I16: case TN_F16: case TN_BF16: return 2;
-    case TN_U32: case TN_I32: case TN_F32: return 4;
-    case TN_U64: case TN_I64: case TN_F64: case TN_C64: return 8;
-    case TN_C128: return 16;
-    default: return 1;
-  }
 }
 
 tn_status patch(const PlanStep& s, const void* push, Arguments* a, tn_diag* diag) {

@@ -40,6 +40,32 @@ tn_status add_devices(tn_instance* self, tn_diag* diag) {
   return TN_OK;
 }
 
+tn_status native_device(tn_instance*, tn_device* device, uint64_t* out, tn_diag* diag) {
+  if (tn_status s = device->slot->alive(diag); s != TN_OK) return s;
+  *out = device->opened->device->native();
+  return TN_OK;
+}
+tn_status native_stream(tn_instance* self, tn_dev_queue* q, uint64_t* out, tn_diag* diag) {
+  if (tn_status s = q->slot->alive(diag); s != TN_OK) return s;
+  const std::lock_guard lock(q->mutex);
+  if (!q->deferred.empty()) {
+    report(diag, TN_E_BUSY, kErrBusy, "stream: the queue of %s:%u waits for a value\nwhy: %zu commands stand before what would be put on the stream\ntry: ask again when the value is reached", self->name,
+           q->slot->index, q->deferred.size());
+    if (diag != nullptr) diag->flags |= TN_DIAG_RETRY;
+    return TN_E_BUSY;
+  }
+  *out = q->stream->native();
+  return TN_OK;
+}
+tn_status native_memory(tn_instance*, const tn_view* view, uint64_t* out_handle, uint64_t* out_offset, tn_diag* diag) {
+  const Block* block = block_of(view->handle);
+  if (block == nullptr) return report(diag, TN_E_ARG, kErrView, "memory: no buffer\nwhy: handle 0 is host memory\ntry: pass a view of device memory");
+  if (tn_status s = block->slot->alive(diag); s != TN_OK) return s;
+  *out_handle = block->opened->device->native_memory(block->handle);
+  *out_offset = view->offset;
+  return TN_OK;
+}
+
 tn_status open(const tn_host* host, tn_instance** out, tn_diag* diag) {
   return guarded(diag, [&] {
     auto self = std::make_unique<tn_instance>();
@@ -49,6 +75,7 @@ tn_status open(const tn_host* host, tn_instance** out, tn_diag* diag) {
     self->store = std::make_unique<KernelStore>(self->settings.cache_folder, self->settings.cache_bytes);
     if (tn_status s = make_driver(host, &self->driver, diag); s != TN_OK) return s;
     if (tn_status s = add_devices(self.get(), diag); s != TN_OK) return s;
+    self->native = {sizeof(tn_native), self->driver->native_kind(), native_device, native_stream, native_memory};
     *out = self.release();
     return tn_status{TN_OK};
   });
@@ -129,44 +156,12 @@ tn_status ops(tn_instance*, const tn_op_def** out, uint32_t* out_stride, uint32_
   return TN_OK;
 }
 
-tn_status native_device(tn_instance*, tn_device* device, uint64_t* out, tn_diag* diag) {
-  if (tn_status s = device->slot->alive(diag); s != TN_OK) return s;
-  *out = device->opened->device->native();
-  return TN_OK;
-}
-tn_status native_stream(tn_instance* self, tn_dev_queue* q, uint64_t* out, tn_diag* diag) {
-  if (tn_status s = q->slot->alive(diag); s != TN_OK) return s;
-  const std::lock_guard lock(q->mutex);
-  if (!q->deferred.empty()) {
-    report(diag, TN_E_BUSY, kErrBusy, "stream: the queue of %s:%u waits for a value\nwhy: %zu commands stand before what would be put on the stream\ntry: ask again when the value is reached", self->name,
-           q->slot->index, q->deferred.size());
-    if (diag != nullptr) diag->flags |= TN_DIAG_RETRY;
-    return TN_E_BUSY;
-  }
-  *out = q->stream->native();
-  return TN_OK;
-}
-tn_status native_memory(tn_instance*, const tn_view* view, uint64_t* out_handle, uint64_t* out_offset, tn_diag* diag) {
-  const Block* block = block_of(view->handle);
-  if (block == nullptr) return report(diag, TN_E_ARG, kErrView, "memory: no buffer\nwhy: handle 0 is host memory\ntry: pass a view of device memory");
-  if (tn_status s = block->slot->alive(diag); s != TN_OK) return s;
-  *out_handle = block->opened->device->native_memory(block->handle);
-  *out_offset = view->offset;
-  return TN_OK;
-}
-
 const void* iface(tn_instance* self, const char* name) {
   if (std::strcmp(name, "tn.native.v1") != 0) return nullptr;
   return &self->native;
 }
 
-tn_status open_all(const tn_host* host, tn_instance** out, tn_diag* diag) {
-  if (tn_status s = open(host, out, diag); s != TN_OK) return s;
-  (*out)->native = {sizeof(tn_native), (*out)->driver->native_kind(), native_device, native_stream, native_memory};
-  return TN_OK;
-}
-
-constexpr tn_plugin kTable = {sizeof(tn_plugin), TN_ABI_CURRENT, nullptr, open_all, quiesce, close, iface, devices, caps, device_open, device_close,
+constexpr tn_plugin kTable = {sizeof(tn_plugin), TN_ABI_CURRENT, nullptr, open, quiesce, close, iface, devices, caps, device_open, device_close,
                               spaces, alloc, free, nullptr, nullptr, copy, queue_open, queue_close,
                               timeline_open, timeline_close, signal, wait, query, kernels, ops};
 

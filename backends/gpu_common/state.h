@@ -71,7 +71,7 @@ struct Plan {
   std::vector<PlanStep> steps;
 };
 inline const Plan* plan_of(const tn_kernel_plan* p) { return reinterpret_cast<const Plan*>(p); }
-inline constexpr uint32_t kMostBindings = 64, kMostParamBytes = 4096;
+inline constexpr uint32_t kMostParamBytes = 4096;
 
 // The rows that this plugin offers, made when it opens.
 struct RowTable {

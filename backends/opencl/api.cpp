@@ -2,35 +2,20 @@
 
 #include <dlfcn.h>
 
-#include <cstdio>
-
 namespace tenon::gpu::opencl {
-
-tn_status fail(tn_diag* diag, tn_status status, uint32_t id, const char* format, ...) {
-  if (diag == nullptr) return status;
-  *diag = tn_diag{};
-  diag->size = sizeof *diag, diag->status = status, diag->id = id;
-  va_list args;
-  va_start(args, format);
-  const int n = std::vsnprintf(diag->msg, sizeof diag->msg, format, args);
-  va_end(args);
-  const int last = static_cast<int>(sizeof diag->msg) - 1;
-  diag->len = static_cast<uint32_t>(n < 0 ? 0 : n > last ? last : n);
-  return status;
-}
 
 tn_status open_library(const char* path, Api* out, tn_diag* diag) {
   const char* name = path != nullptr ? path : "libOpenCL.so.1";
   void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr)
-    return fail(diag, TN_E_UNAVAILABLE, kErrNoLibrary, "opencl: no OpenCL here\nwhy: %.90s\ntry: sudo apt install ocl-icd-libopencl1, and the GPU's OpenCL driver", dlerror());
+    return report(diag, TN_E_UNAVAILABLE, kErrNoLibrary, "opencl: no OpenCL here\nwhy: %.90s\ntry: sudo apt install ocl-icd-libopencl1, and the GPU's OpenCL driver", dlerror());
   const char* absent = nullptr;
 #define TENON_OPENCL_BIND(call) \
   if (out->call = reinterpret_cast<decltype(out->call)>(dlsym(library, #call)); out->call == nullptr) absent = #call;
   TENON_OPENCL_CALLS(TENON_OPENCL_BIND)
 #undef TENON_OPENCL_BIND
   if (absent == nullptr) return TN_OK;
-  return fail(diag, TN_E_UNAVAILABLE, kErrNoLibrary, "opencl: the library is too old\nwhy: %.90s has no %s, OpenCL 1.2 is needed\ntry: sudo apt install ocl-icd-libopencl1", name, absent);
+  return report(diag, TN_E_UNAVAILABLE, kErrNoLibrary, "opencl: the library is too old\nwhy: %.90s has no %s, OpenCL 1.2 is needed\ntry: sudo apt install ocl-icd-libopencl1", name, absent);
 }
 
 std::string code_text(cl_int code) {
@@ -58,13 +43,13 @@ tn_status failed(cl_int code, const char* what, tn_diag* diag) {
   tn_status status = TN_E_FAILED;
   switch (code) {
     case CL_MEM_OBJECT_ALLOCATION_FAILURE: case CL_OUT_OF_RESOURCES: case CL_OUT_OF_HOST_MEMORY: case CL_INVALID_BUFFER_SIZE:
-      status = fail(diag, TN_E_OOM, kErrMemory, "opencl: %.60s: out of memory or resources\nwhy: the driver says %s\ntry: use a smaller batch, or release tensors", what, said.c_str());
+      status = report(diag, TN_E_OOM, kErrMemory, "opencl: %.60s: out of memory or resources\nwhy: the driver says %s\ntry: use a smaller batch, or release tensors", what, said.c_str());
       break;
     // Our objects are valid while we use them: a driver that calls them invalid has dropped them with its device.
     case CL_DEVICE_NOT_AVAILABLE: case CL_INVALID_CONTEXT: case CL_INVALID_COMMAND_QUEUE: case CL_INVALID_DEVICE:
-      status = fail(diag, TN_E_DEVICE_LOST, kErrLost, "opencl: the device is lost\nwhy: %.60s: the driver says %s\ntry: look at the kernel's log; go on with another device", what, said.c_str());
+      status = report(diag, TN_E_DEVICE_LOST, kErrLost, "opencl: the device is lost\nwhy: %.60s: the driver says %s\ntry: look at the kernel's log; go on with another device", what, said.c_str());
       break;
-    default: fail(diag, TN_E_FAILED, kErrCall, "opencl: %.60s failed\nwhy: the driver says %s\ntry: update the OpenCL driver", what, said.c_str());
+    default: report(diag, TN_E_FAILED, kErrCall, "opencl: %.60s failed\nwhy: the driver says %s\ntry: update the OpenCL driver", what, said.c_str());
   }
   if (diag != nullptr) diag->native_code = code, diag->native_domain = TN_KIND_OPENCL;
   return status;

@@ -5,9 +5,10 @@
 #include <CL/cl.h>
 #include <tenon/plugin.h>
 
-#include <cstdarg>
 #include <string>
 #include <type_traits>
+
+#include "ops/gpu/diag.h"
 
 namespace tenon::gpu::opencl {
 
@@ -36,11 +37,6 @@ tn_status open_library(const char* path, Api* out, tn_diag*);
 std::string code_text(cl_int code);
 // Fills `diag` for a failed call and returns its status: TN_E_OOM, TN_E_DEVICE_LOST or TN_E_FAILED. what: "launch add".
 tn_status failed(cl_int code, const char* what, tn_diag* diag);
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 4, 5)))
-#endif
-tn_status fail(tn_diag* diag, tn_status status, uint32_t id, const char* format, ...);
 
 // A text of a platform, device, program: any clGet*Info. Empty where it has none.
 template <class Get, class Object>

@@ -45,13 +45,13 @@ ClDevice::~ClDevice() {
 }
 
 tn_status ClDevice::alloc(uint64_t bytes, uint64_t, bool host_visible, Memory* out, tn_diag* diag) {
-  if (host_visible) return fail(diag, TN_E_UNSUPPORTED, kErrMemory, "opencl: no memory that host and device share\nwhy: OpenCL 1.2 lets only one of them use it at a time\ntry: use device memory");
+  if (host_visible) return report(diag, TN_E_UNSUPPORTED, kErrMemory, "opencl: no memory that host and device share\nwhy: OpenCL 1.2 lets only one of them use it at a time\ntry: use device memory");
   const Api& api = context_->api;
   const std::lock_guard lock(mutex_);
   // Drivers promise more than there is, and say so when it is too late.
   const uint64_t total = context_->of.facts.info.mem_total_bytes;
   if (bytes > total - std::min(used_, total))
-    return fail(diag, TN_E_OOM, kErrMemory, "opencl: out of memory\nwhy: %llu bytes asked, %llu of %llu in use\ntry: use a smaller batch, or release tensors", ull(bytes), ull(used_), ull(total));
+    return report(diag, TN_E_OOM, kErrMemory, "opencl: out of memory\nwhy: %llu bytes asked, %llu of %llu in use\ntry: use a smaller batch, or release tensors", ull(bytes), ull(used_), ull(total));
   cl_int code = CL_SUCCESS;
   const cl_mem buffer = api.clCreateBuffer(context_->context, CL_MEM_READ_WRITE, bytes, nullptr, &code);
   if (tn_status s = context_->check(code, "allocate memory", diag); s != TN_OK) return s;
@@ -96,7 +96,7 @@ tn_status ClDevice::build(cl_program program, const KernelSpec& spec, tn_diag* d
   if (code == CL_SUCCESS) return TN_OK;
   if (code != CL_BUILD_PROGRAM_FAILURE) return context_->check(code, ("compile " + spec.name).c_str(), diag);
   const auto info = [&](cl_program p, cl_uint what, size_t n, void* value, size_t* size) { return api.clGetProgramBuildInfo(p, device, what, n, value, size); };
-  fail(diag, TN_E_FAILED, kErrCompile, "opencl: kernel %.40s does not compile\nwhy: %.110s\ntry: report this with the driver's version", spec.name.c_str(), first_lines(text_of(info, program, CL_PROGRAM_BUILD_LOG)).c_str());
+  report(diag, TN_E_FAILED, kErrCompile, "opencl: kernel %.40s does not compile\nwhy: %.110s\ntry: report this with the driver's version", spec.name.c_str(), first_lines(text_of(info, program, CL_PROGRAM_BUILD_LOG)).c_str());
   if (diag != nullptr) diag->native_code = code, diag->native_domain = TN_KIND_OPENCL;
   return TN_E_FAILED;
 }
@@ -143,7 +143,7 @@ tn_status ClDevice::load(const KernelSpec& spec, const RenderOptions& options, c
   size_t most = 0;
   const size_t group = size_t{spec.group[0]} * spec.group[1] * spec.group[2];
   if (api.clGetKernelWorkGroupInfo(k->kernel, device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr) == CL_SUCCESS && most < group)
-    return fail(diag, TN_E_FAILED, kErrKernel, "opencl: kernel %.60s needs too much of the device\nwhy: it is written for groups of %zu threads, the driver allows it %zu\ntry: set opencl.limit.threads=%zu",
+    return report(diag, TN_E_FAILED, kErrKernel, "opencl: kernel %.60s needs too much of the device\nwhy: it is written for groups of %zu threads, the driver allows it %zu\ntry: set opencl.limit.threads=%zu",
                 spec.name.c_str(), group, most, most);
   *out = std::move(k);
   return TN_OK;

@@ -16,7 +16,7 @@ class ClDriver final : public Driver {
     return all;
   }
   tn_status open_device(uint32_t index, std::unique_ptr<Device>* out, tn_diag* diag) override {
-    if (index >= devices_.size()) return fail(diag, TN_E_NOT_FOUND, kErrNoDriver, "opencl:%u: no such device\nwhy: there are %zu\ntry: take an index below that", index, devices_.size());
+    if (index >= devices_.size()) return report(diag, TN_E_NOT_FOUND, kErrNoDriver, "opencl:%u: no such device\nwhy: there are %zu\ntry: take an index below that", index, devices_.size());
     return ClDevice::open(api_, *devices_[index], out, diag);
   }
 
@@ -47,7 +47,7 @@ tn_status make_driver(const tn_host* host, std::unique_ptr<Driver>* out, tn_diag
   auto devices = find_devices(api, &skipped);
   for (const std::string& line : skipped) log(host, "opencl: left out: " + line);
   if (devices.empty())
-    return fail(diag, TN_E_UNAVAILABLE, kErrNoDriver, "opencl: no device\nwhy: %.100s\ntry: install the GPU's OpenCL driver, or sudo apt install pocl-opencl-icd",
+    return report(diag, TN_E_UNAVAILABLE, kErrNoDriver, "opencl: no device\nwhy: %.100s\ntry: install the GPU's OpenCL driver, or sudo apt install pocl-opencl-icd",
                 skipped.empty() ? "/etc/OpenCL/vendors names no driver that offers one" : skipped[0].c_str());
   *out = std::make_unique<ClDriver>(api, std::move(devices));
   return TN_OK;

@@ -30,7 +30,7 @@ tn_status EventFence::wait(uint64_t timeout_ns, tn_diag* diag) {
     if (state < 0) return context_->check(state, "work of the queue", diag);
     if (state == CL_COMPLETE) return TN_OK;
     if (Clock::now() - start >= std::chrono::nanoseconds(std::min<uint64_t>(timeout_ns, uint64_t{1} << 62)))
-      return fail(diag, TN_E_TIMEOUT, kErrNotDone, "opencl: work is not finished\nwhy: %llu ns passed\ntry: wait longer, or give the device less work at a time", static_cast<unsigned long long>(timeout_ns));
+      return report(diag, TN_E_TIMEOUT, kErrNotDone, "opencl: work is not finished\nwhy: %llu ns passed\ntry: wait longer, or give the device less work at a time", static_cast<unsigned long long>(timeout_ns));
     std::this_thread::sleep_for(nap);
   }
 }
@@ -76,7 +76,7 @@ tn_status ClStream::dispatch(const Dispatch& d, tn_diag* diag) {
   const auto& k = *static_cast<const ClKernel*>(d.kernel);
   const Api& api = context_->api;
   if (d.n_bindings != k.n_buffers + (k.can_fail ? 1u : 0u) || d.param_bytes != k.param_bytes)
-    return fail(diag, TN_E_ARG, kErrKernel, "opencl: launch of %.60s: arguments do not fit\nwhy: %u buffers and %u parameter bytes given, %u and %u declared\ntry: pass what the kernel declares",
+    return report(diag, TN_E_ARG, kErrKernel, "opencl: launch of %.60s: arguments do not fit\nwhy: %u buffers and %u parameter bytes given, %u and %u declared\ntry: pass what the kernel declares",
                 k.name.c_str(), d.n_bindings, d.param_bytes, k.n_buffers + (k.can_fail ? 1u : 0u), k.param_bytes);
   cl_int code = CL_SUCCESS;
   cl_mem block = nullptr;
@@ -116,7 +116,7 @@ tn_status ClStream::fence(std::shared_ptr<Fence>* out, tn_diag* diag) {
 tn_status ClStream::wait(const std::shared_ptr<Fence>& fence, tn_diag* diag) {
   const auto* point = dynamic_cast<const EventFence*>(fence.get());
   if (point == nullptr || point->context() != context_.get())
-    return fail(diag, TN_E_UNSUPPORTED, kErrOtherDevice, "opencl: a queue cannot wait for this point\nwhy: it belongs to another device\ntry: wait for it on the host");
+    return report(diag, TN_E_UNSUPPORTED, kErrOtherDevice, "opencl: a queue cannot wait for this point\nwhy: it belongs to another device\ntry: wait for it on the host");
   const cl_event event = point->event();
   return context_->check(context_->api.clEnqueueBarrierWithWaitList(queue_, 1, &event, nullptr), "wait for another queue", diag);
 }

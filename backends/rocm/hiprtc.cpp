@@ -13,7 +13,7 @@
 #include "backends/rocm/tenon_hip_abi.h"
 
 namespace tenon::rocm {
-using gpu::cu_like::fail;
+using gpu::report;
 using gpu::cu_like::fail_why;
 using gpu::cu_like::kErrArchitecture;
 using gpu::cu_like::kErrCompile;
@@ -56,7 +56,7 @@ tn_status read_settings(const tn_host* host, HiprtcSettings* out, tn_diag* diag)
     char* end = nullptr;
     const unsigned long value = std::strtoul(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != 0 || value == 0 || value > kMostTimeoutMs)
-      return fail(diag, TN_E_ARG, kErrCompilerProcess, "rocm: bad value of rocm.compile_timeout_ms\nwhy: \"%s\" is not a whole number in 1..%u\ntry: leave it out for 120000", text, kMostTimeoutMs);
+      return report(diag, TN_E_ARG, kErrCompilerProcess, "rocm: bad value of rocm.compile_timeout_ms\nwhy: \"%s\" is not a whole number in 1..%u\ntry: leave it out for 120000", text, kMostTimeoutMs);
     out->timeout_ms = static_cast<uint32_t>(value);
   }
   return TN_OK;
@@ -91,7 +91,7 @@ tn_status Hiprtc::open(const tn_host* host, const Library& runtime, std::unique_
 tn_status Hiprtc::target(const std::string& architecture, std::string* out, tn_diag* diag) const {
   *out = architecture;
   if (is_target(architecture)) return TN_OK;
-  return fail(diag, TN_E_UNAVAILABLE, kErrArchitecture, "rocm: the device's architecture is not known\nwhy: the driver calls it \"%s\", which is no gfx name\ntry: update ROCm", architecture.c_str());
+  return report(diag, TN_E_UNAVAILABLE, kErrArchitecture, "rocm: the device's architecture is not known\nwhy: the driver calls it \"%s\", which is no gfx name\ntry: update ROCm", architecture.c_str());
 }
 
 // No contraction but what is written; subnormal numbers kept, which is the default. No headers are looked for.

@@ -4,7 +4,7 @@
 namespace tenon::vulkan {
 namespace {
 
-constexpr uint32_t kSets = 128, kDescriptors = 4 * kMostBindings;  // of one pool
+constexpr uint32_t kSets = 128, kDescriptors = 8 * kSets;  // of one pool
 
 }  // namespace
 

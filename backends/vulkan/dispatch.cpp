@@ -26,7 +26,7 @@ tn_status Stream::write_params(const gpu::Dispatch& d, VkDescriptorBufferInfo* o
 
 tn_status Stream::bind(const Pipeline& kernel, const gpu::Dispatch& d, VkDescriptorSet* out, tn_diag* diag) {
   const uint32_t n = kernel.n_bindings();
-  VkDescriptorBufferInfo ranges[kMostBindings];
+  VkDescriptorBufferInfo ranges[gpu::kMostBindings];
   VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
   for (uint32_t i = 0; i < d.n_bindings; ++i) {
     const gpu::Binding& b = d.bindings[i];
@@ -55,7 +55,7 @@ tn_status Stream::bind(const Pipeline& kernel, const gpu::Dispatch& d, VkDescrip
 tn_status Stream::dispatch(const gpu::Dispatch& d, tn_diag* diag) {
   const Pipeline& kernel = *static_cast<const Pipeline*>(d.kernel);
   const uint32_t expected = kernel.n_buffers + (kernel.can_fail ? 1 : 0);
-  if (d.n_bindings != expected || d.param_bytes != kernel.param_bytes || kernel.n_bindings() > kMostBindings)
+  if (d.n_bindings != expected || d.param_bytes != kernel.param_bytes || kernel.n_bindings() > gpu::kMostBindings)
     return fail(diag, TN_E_ARG, kErrArgument, VK_SUCCESS, "vulkan: %.40s: operands do not fit the kernel\nwhy: %u bindings and %u parameter bytes given, %u and %u needed\ntry: pass what its spec states", kernel.name.c_str(),
                 d.n_bindings, d.param_bytes, expected, kernel.param_bytes);
   const VkPhysicalDeviceLimits& limits = gpu_->physical.limits;

@@ -106,7 +106,7 @@ void fill_limits(const Properties& p, Physical* device) {
   caps.param_bytes = l.maxPushConstantsSize;
   caps.binding_bytes = l.maxStorageBufferRange;
   caps.binding_align = std::max<uint64_t>(l.minStorageBufferOffsetAlignment, 16);
-  caps.max_bindings = std::min({l.maxPerStageDescriptorStorageBuffers, l.maxDescriptorSetStorageBuffers, l.maxPerStageResources, kMostBindings});
+  caps.max_bindings = std::min({l.maxPerStageDescriptorStorageBuffers, l.maxDescriptorSetStorageBuffers, l.maxPerStageResources, gpu::kMostBindings});
   if (processor) caps.compute_units = std::max(1u, std::thread::hardware_concurrency());
   if (p.nvidia.shaderSMCount != 0) caps.compute_units = p.nvidia.shaderSMCount;
   if (p.amd.shaderEngineCount != 0) caps.compute_units = p.amd.shaderEngineCount * p.amd.shaderArraysPerEngineCount * p.amd.computeUnitsPerShaderArray;

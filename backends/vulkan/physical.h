@@ -9,9 +9,6 @@
 
 namespace tenon::vulkan {
 
-// Buffers of one kernel at most: what pools of descriptors are made for. Drivers allow up to millions.
-inline constexpr uint32_t kMostBindings = 256;
-
 // A chain of feature structs, for asking and for opening. Not to be copied: its members point at each other.
 struct Features {
   VkPhysicalDeviceFeatures2 core{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};

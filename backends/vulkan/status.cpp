@@ -4,6 +4,8 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "ops/gpu/diag.h"
+
 namespace tenon::vulkan {
 
 const char* result_name(VkResult result, char (&room)[32]) {
@@ -28,19 +30,11 @@ const char* result_name(VkResult result, char (&room)[32]) {
 }
 
 tn_status fail(tn_diag* diag, tn_status status, uint32_t id, VkResult result, const char* format, ...) {
-  if (diag == nullptr) return status;
-  *diag = tn_diag{};
-  diag->size = sizeof *diag;
-  diag->status = status;
-  diag->id = id;
-  diag->native_code = result;
-  diag->native_domain = result == VK_SUCCESS ? 0 : TN_KIND_VULKAN;
   va_list args;
   va_start(args, format);
-  const int n = std::vsnprintf(diag->msg, sizeof diag->msg, format, args);
+  gpu::vreport(diag, status, id, format, args);
   va_end(args);
-  const int last = static_cast<int>(sizeof diag->msg) - 1;
-  diag->len = static_cast<uint32_t>(n < 0 ? 0 : n > last ? last : n);
+  if (diag != nullptr && result != VK_SUCCESS) diag->native_code = result, diag->native_domain = TN_KIND_VULKAN;
   return status;
 }
 

@@ -1,8 +1,10 @@
 // ops/gpu/rows.cpp - the table of rows, and recipes made through it.
 #include "ops/gpu/rows.h"
 
-#include <cstdio>
+#include <algorithm>
+#include <cctype>
 #include <new>
+#include <string>
 
 #include "ops/gpu/text.h"
 
@@ -21,12 +23,6 @@ const std::vector<RowCode>& rows() {
   return all;
 }
 
-uint32_t present_views(const tn_op& op) {
-  uint32_t n = 0;
-  for (uint32_t k = 0; k < uint32_t{op.n_in} + op.n_out; ++k) n += op.type[k].dtype != 0;
-  return n;
-}
-
 bool empty(const tn_type& t) {
   for (uint32_t d = 0; d < t.rank; ++d)
     if (t.dim[d] == 0) return true;
@@ -39,16 +35,32 @@ bool holds(const tn_constraint& c, const tn_type& t) {
   return (c.kind != TN_NEED_LAYOUT && c.kind != TN_NEED_DTYPE) || (value < 64 && (c.mask >> value & 1) != 0);
 }
 
+// "f16 bf16 f32", of the types whose bits are set.
+std::string type_names(uint64_t mask) {
+  std::string names;
+#define TENON_NAME_(name, id, bits) \
+  if ((mask >> id & 1) != 0) names += (names.empty() ? "" : " ") + std::string(#name + 3);
+  TN_DTYPES(TENON_NAME_)
+#undef TENON_NAME_
+  std::transform(names.begin(), names.end(), names.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return names;
+}
+
+tn_status not_taken(const char* row, const tn_constraint& c, uint32_t operand, const tn_type& type, tn_diag* diag) {
+  if (c.kind == TN_NEED_LAYOUT)
+    return refuse(diag, TN_E_UNSUPPORTED, "%s: operand %u is packed\nwhy: it has layout %u, the row takes strided operands\ntry: pass the operand as it was before it was packed", row, operand, type.layout);
+  return refuse(diag, TN_E_UNSUPPORTED, "%s: operand %u has a type that the row does not take\nwhy: it is %s, the row takes %s\ntry: cast it", row, operand, type_names(uint64_t{1} << type.dtype).c_str(),
+                type_names(c.mask).c_str());
+}
+
 // The core asks constraints first, but supports() is an answer by itself: it must not accept what the row's data refuse.
 tn_status within_constraints(const RowCode& code, const Caps& caps, const tn_op& op, tn_diag* diag) {
-  for (const tn_constraint& c : code.constraints(caps))
-    for (uint32_t k = 0; k < uint32_t{op.n_in} + op.n_out; ++k) {
-      if ((c.operand != TN_ANY_OPERAND && c.operand != k) || holds(c, op.type[k])) continue;
-      const bool layout = c.kind == TN_NEED_LAYOUT;
-      return refuse(diag, TN_E_UNSUPPORTED, "%s: the row does not take this %s\nwhy: operand %u has %s %u, the row takes the set 0x%llx\ntry: %s", code.info.name, layout ? "layout" : "type", k,
-                    layout ? "layout" : "dtype", layout ? unsigned{op.type[k].layout} : unsigned{op.type[k].dtype}, static_cast<unsigned long long>(c.mask),
-                    layout ? "copy it to a strided layout" : "cast it");
-    }
+  const std::vector<tn_constraint> constraints = code.constraints(caps);
+  if (constraints.empty())
+    return refuse(diag, TN_E_UNSUPPORTED, "%s: the device cannot run this row\nwhy: it lacks a type or a feature that every call of it needs\ntry: another row or device", code.info.name);
+  for (const tn_constraint& c : constraints)
+    for (uint32_t k = 0; k < uint32_t{op.n_in} + op.n_out; ++k)
+      if ((c.operand == TN_ANY_OPERAND || c.operand == k) && !holds(c, op.type[k])) return not_taken(code.info.name, c, k, op.type[k], diag);
   return TN_OK;
 }
 
@@ -68,7 +80,7 @@ tn_status make_recipe(const Caps& caps, uint32_t row, const tn_op& op, Recipe* o
   try {
     if (const tn_status s = row_supports(row, caps, op, nullptr, diag); s != TN_OK) return s;
     *out = Recipe{};
-    out->n_views = present_views(op);
+    out->n_views = uint32_t{op.n_in} + op.n_out;
     bool nothing = true;
     for (uint32_t k = 0; k < op.n_out; ++k) nothing = nothing && empty(op.type[op.n_in + k]);
     return nothing ? TN_OK : rows()[row].build(caps, op, out, diag);

@@ -3,16 +3,12 @@
 
 #include <algorithm>
 #include <cstdarg>
-#include <cstdio>
 #include <cstring>
+
+#include "ops/gpu/diag.h"
 
 namespace tenon::gpu {
 
-uint32_t element_bytes(uint32_t dtype) {
-#define TENON_BYTES_(name, id, bits) case id: return bits / 8;
-  switch (dtype) { TN_DTYPES(TENON_BYTES_) default: return 0; }
-#undef TENON_BYTES_
-}
 bool is_narrow_float(uint32_t d) { return d == TN_F16 || d == TN_BF16 || d == TN_F8E4M3 || d == TN_F8E5M2; }
 bool is_signed_int(uint32_t d) { return d == TN_I8 || d == TN_I16 || d == TN_I32 || d == TN_I64; }
 bool is_int(uint32_t d) { return is_signed_int(d) || d == TN_U8 || d == TN_U16 || d == TN_U32 || d == TN_U64; }
@@ -142,14 +138,11 @@ int64_t int_attr(const tn_op& op, uint32_t key, int64_t fallback) {
 }
 
 tn_status refuse(tn_diag* diag, tn_status status, const char* format, ...) {
-  if (diag == nullptr) return status;
-  *diag = tn_diag{};
-  diag->size = sizeof *diag, diag->status = status;
+  const uint32_t id = status == TN_E_OOM ? kErrOutOfMemory : status == TN_E_FAILED ? kErrKernelFailed : kErrNotTaken;
   va_list args;
   va_start(args, format);
-  const int n = std::vsnprintf(diag->msg, sizeof diag->msg, format, args);
+  vreport(diag, status, id, format, args);
   va_end(args);
-  diag->len = static_cast<uint32_t>(std::clamp(n, 0, static_cast<int>(sizeof diag->msg) - 1));
   return status;
 }
 

@@ -12,7 +12,11 @@
 
 namespace tenon::gpu {
 
-uint32_t element_bytes(uint32_t dtype);     // 0: below a byte, or unknown
+inline uint32_t element_bytes(uint32_t dtype) {  // 0: below a byte, or unknown
+#define TENON_BYTES_(name, id, bits) case id: return bits / 8;
+  switch (dtype) { TN_DTYPES(TENON_BYTES_) default: return 0; }
+#undef TENON_BYTES_
+}
 bool is_narrow_float(uint32_t dtype);       // f16, bf16, f8
 bool is_signed_int(uint32_t dtype);
 bool is_int(uint32_t dtype);
@@ -34,7 +38,7 @@ std::string narrow_text(uint32_t dtype, const std::string& value);
 const tn_program* program_attr(const tn_op&, uint32_t key);
 int64_t int_attr(const tn_op&, uint32_t key, int64_t fallback);
 
-// "<what>\nwhy: ...\ntry: ..." into diag (which may be NULL); returns status.
+// report() of ops/gpu/diag.h with the id that the status has here: not taken, out of memory, kernel failed.
 tn_status refuse(tn_diag*, tn_status status, const char* format, ...) __attribute__((format(printf, 3, 4)));
 
 // Makes one Step. Scalars are added with their value or as a patch; finish() lays out the block.

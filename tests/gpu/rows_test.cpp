@@ -2,9 +2,13 @@
 #include <gtest/gtest.h>
 #include <tenon/ops.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 
+#include "ops/gpu/diag.h"
 #include "ops/gpu/recipe.h"
 
 namespace tenon::gpu {
@@ -46,7 +50,32 @@ TEST(GpuRows, supports_takes_what_the_constraints_take) {
 TEST(GpuRows, supports_refuses_a_type_that_the_constraints_refuse) {
   tn_diag diag{};
   EXPECT_EQ(row_supports(row_named("matmul.block"), processor(), Product(TN_F64).op, nullptr, &diag), TN_E_UNSUPPORTED);
-  EXPECT_NE(std::string(diag.msg).find("operand 0 has dtype"), std::string::npos) << diag.msg;
+  EXPECT_NE(std::string(diag.msg).find("it is f64, the row takes"), std::string::npos) << diag.msg;
+}
+
+TEST(GpuRows, supports_refuses_what_a_device_can_never_run) {
+  Caps gpu = processor();
+  gpu.device_class = DeviceClass::Gpu;
+  ASSERT_TRUE(row_constraints(row_named("matmul.block"), gpu).empty());
+  tn_diag diag{};
+  EXPECT_EQ(row_supports(row_named("matmul.block"), gpu, Product(TN_F32).op, nullptr, &diag), TN_E_UNSUPPORTED);
+  EXPECT_NE(std::string(diag.msg).find("the device cannot run this row"), std::string::npos) << diag.msg;
+}
+
+TEST(GpuRows, refusals_have_their_id_and_agree_with_the_golden_text) {
+  tn_diag refused{}, bad{};
+  row_supports(row_named("matmul.block"), processor(), Product(TN_F64).op, nullptr, &refused);
+  KernelSpec spec;
+  spec.name = "gather";
+  const uint32_t word[4] = {kFailIndex, 7, 3, 5};
+  describe_failure(spec, word, &bad);
+  const std::string text = "[TN-DEVICE-072]\nwhat: " + std::string(refused.msg) + "\n\n[TN-DEVICE-073]\nwhat: " + bad.msg + "\n\n";
+  EXPECT_EQ(refused.id, kErrNotTaken);
+  EXPECT_EQ(bad.id, kErrKernelFailed);
+  const char* path = TENON_GOLDEN_DIR "/TN-DEVICE-texts.txt";
+  if (std::getenv("TENON_GOLDEN_UPDATE") != nullptr) std::ofstream(path) << text;
+  std::ifstream in(path);
+  EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(in), {}));
 }
 
 TEST(GpuRows, supports_refuses_a_layout_that_the_constraints_refuse) {
@@ -54,7 +83,7 @@ TEST(GpuRows, supports_refuses_a_layout_that_the_constraints_refuse) {
   p.type[1].layout = TN_LAYOUT_OPAQUE;
   tn_diag diag{};
   EXPECT_EQ(row_supports(row_named("matmul.block"), processor(), p.op, nullptr, &diag), TN_E_UNSUPPORTED);
-  EXPECT_NE(std::string(diag.msg).find("operand 1 has layout"), std::string::npos) << diag.msg;
+  EXPECT_NE(std::string(diag.msg).find("operand 1 is packed"), std::string::npos) << diag.msg;
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ std::vector<DeviceFacts> CuDriver::enumerate() {
 
 tn_status CuDriver::open_device(uint32_t index, std::unique_ptr<Device>* out, tn_diag* diag) {
   if (index >= facts_.size())
-    return fail(diag, TN_E_NOT_FOUND, kErrNoDevice, "%s:%u: no such device\nwhy: the driver lists %zu\ntry: take an index below that", flavor_.plugin, index, facts_.size());
+    return report(diag, TN_E_NOT_FOUND, kErrNoDevice, "%s:%u: no such device\nwhy: the driver lists %zu\ntry: take an index below that", flavor_.plugin, index, facts_.size());
   return CuDevice::open(api_, flavor_, *compiler_, facts_[index], driver_text_, out, diag);
 }
 

@@ -1,25 +1,8 @@
 #include "backends/gpu_common/cu_like/errors.h"
 
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
 
 namespace tenon::gpu::cu_like {
-
-tn_status fail(tn_diag* diag, tn_status status, uint32_t id, const char* format, ...) {
-  if (diag == nullptr) return status;
-  *diag = tn_diag{};
-  diag->size = sizeof *diag;
-  diag->status = status;
-  diag->id = id;
-  va_list args;
-  va_start(args, format);
-  const int n = std::vsnprintf(diag->msg, sizeof diag->msg, format, args);
-  va_end(args);
-  const int last = static_cast<int>(sizeof diag->msg) - 1;
-  diag->len = static_cast<uint32_t>(n < 0 ? 0 : n > last ? last : n);
-  return status;
-}
 
 bool is_sticky(int code) {
   switch (code) {
@@ -45,7 +28,7 @@ tn_status fail_why(tn_diag* diag, tn_status status, uint32_t id, const std::stri
     while (!cut.empty() && (static_cast<unsigned char>(why[cut.size()]) & 0xC0) == 0x80) cut.pop_back();
   std::replace(cut.begin(), cut.end(), '\n', ' ');
   while (!cut.empty() && cut.back() == ' ') cut.pop_back();
-  return fail(diag, status, id, "%s%s%s", head.c_str(), cut.c_str(), tail.c_str());
+  return report(diag, status, id, "%s%s%s", head.c_str(), cut.c_str(), tail.c_str());
 }
 
 }  // namespace tenon::gpu::cu_like

@@ -1,9 +1,9 @@
 // backends/gpu_common/cu_like/errors.h - error ids of the CUDA and ROCm backends (docs/errors/TN-DEVICE-cuda.md), and how a
 // driver's number becomes a status.
 #pragma once
-#include <tenon/types.h>
-
 #include <string>
+
+#include "ops/gpu/diag.h"
 
 namespace tenon::gpu::cu_like {
 
@@ -22,16 +22,10 @@ constexpr uint32_t kErrLaunch = error_id(7, 130);        // a launch that the de
 constexpr uint32_t kErrNotDone = error_id(7, 131);       // work was not finished in time
 constexpr uint32_t kErrOtherDevice = error_id(7, 132);   // a fence of another device
 
-// Fills *diag (may be NULL) with text in printf's format, returns status.
-#if defined(__GNUC__)
-__attribute__((format(printf, 4, 5)))
-#endif
-tn_status fail(tn_diag* diag, tn_status status, uint32_t id, const char* format, ...);
-
 // Errors after which a context takes no more work: a kernel that trapped, memory or a link that lost bits, a device that left.
 bool is_sticky(int code);
 
-// The same with the three lines in parts; `why`, a text of foreign length, is cut so that `advice` stays whole.
+// report() of ops/gpu/diag.h with its three lines in parts; `why`, a text of foreign length, is cut so that `advice` stays whole.
 tn_status fail_why(tn_diag* diag, tn_status status, uint32_t id, const std::string& what, const std::string& why, const char* advice);
 
 }  // namespace tenon::gpu::cu_like

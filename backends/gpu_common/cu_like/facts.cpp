@@ -8,7 +8,6 @@ namespace {
 
 // Kernel arguments may fill 4 KiB in both APIs; the rest is for the pointers.
 constexpr uint64_t kParamBytes = 3072;
-constexpr uint32_t kMostBindings = 64;
 // Pointers can begin anywhere. A multiple of 16 keeps vector loads aligned however a view begins; what is left reaches the
 // kernel as an element offset.
 constexpr uint64_t kBindingAlign = 16;

@@ -37,7 +37,7 @@ tn_status bind(const Library& library, const Symbol* symbols, size_t n, Api* out
   for (size_t i = 0; i < n; ++i) {
     void* found = library.symbol(symbols[i].name);
     if (found == nullptr && !symbols[i].optional)
-      return fail(diag, TN_E_UNAVAILABLE, kErrNoLibrary, "%s: the driver is too old\nwhy: %s has no %s\ntry: install a newer driver", plugin, library.path().c_str(), symbols[i].name);
+      return report(diag, TN_E_UNAVAILABLE, kErrNoLibrary, "%s: the driver is too old\nwhy: %s has no %s\ntry: install a newer driver", plugin, library.path().c_str(), symbols[i].name);
     // A later line for the same member is another name of it, tried when the ones before were absent.
     void** member = reinterpret_cast<void**>(reinterpret_cast<char*>(out) + symbols[i].offset);
     if (found != nullptr && *member == nullptr) std::memcpy(member, &found, sizeof found);

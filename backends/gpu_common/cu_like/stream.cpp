@@ -12,7 +12,7 @@ constexpr uint32_t kSlabBytes = 64 * 1024, kParamAlign = 256;
 constexpr uint32_t kMostArguments = 80;  // buffers, error word, parameter buffer, parameter block
 
 tn_status not_done(const Context& c, uint64_t timeout_ns, tn_diag* diag) {
-  return fail(diag, TN_E_TIMEOUT, kErrNotDone, "%s:%d: work is not finished\nwhy: %llu ns passed\ntry: wait longer, or give the device less work at a time", c.plugin, c.device,
+  return report(diag, TN_E_TIMEOUT, kErrNotDone, "%s:%d: work is not finished\nwhy: %llu ns passed\ntry: wait longer, or give the device less work at a time", c.plugin, c.device,
               static_cast<unsigned long long>(timeout_ns));
 }
 
@@ -151,7 +151,7 @@ tn_status EventStream::dispatch(const Dispatch& d, tn_diag* diag) {
   if (tn_status s = context_->alive(diag); s != TN_OK) return s;
   const auto& kernel = *static_cast<const LoadedKernel*>(d.kernel);
   if (d.n_bindings != kernel.n_buffers + (kernel.can_fail ? 1u : 0u) || d.n_bindings + 2 > kMostArguments || d.param_bytes != kernel.param_bytes)
-    return fail(diag, TN_E_ARG, kErrLaunch, "%s: launch of %s: arguments do not fit\nwhy: %u buffers and %u parameter bytes given, %u and %u declared\ntry: pass what the kernel declares",
+    return report(diag, TN_E_ARG, kErrLaunch, "%s: launch of %s: arguments do not fit\nwhy: %u buffers and %u parameter bytes given, %u and %u declared\ntry: pass what the kernel declares",
                 context_->plugin, kernel.name.c_str(), d.n_bindings, d.param_bytes, kernel.n_buffers + (kernel.can_fail ? 1u : 0u), kernel.param_bytes);
   Current current(*context_);
   uint64_t pointers[kMostArguments];
@@ -189,7 +189,7 @@ tn_status EventStream::wait(const std::shared_ptr<Fence>& fence, tn_diag* diag) 
   if (tn_status s = context_->alive(diag); s != TN_OK) return s;
   const auto* event = dynamic_cast<const EventFence*>(fence.get());
   if (event == nullptr || event->context() != context_.get())
-    return fail(diag, TN_E_UNSUPPORTED, kErrOtherDevice, "%s:%d: a stream cannot wait for this fence\nwhy: it belongs to another device\ntry: wait for it on the host", context_->plugin,
+    return report(diag, TN_E_UNSUPPORTED, kErrOtherDevice, "%s:%d: a stream cannot wait for this fence\nwhy: it belongs to another device\ntry: wait for it on the host", context_->plugin,
                 context_->device);
   Current current(*context_);
   return context_->check(context_->api.stream_wait_event(stream_, event->event(), 0), "wait for another stream", diag);

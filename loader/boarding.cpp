@@ -17,6 +17,7 @@
 #include "loader/probe/gather.h"
 #include "loader/probe/run.h"
 #include "loader/small_file.h"
+#include "loader/start_verdict.h"
 
 namespace tenon::loader {
 namespace {
@@ -46,19 +47,6 @@ void put_verdict(PluginSlot* slot, const Verdict& v) {
   put_text(slot->entry.cause, v.cause);
 }
 
-// What kept a plugin from starting, on one line, with the id under which `tenon explain` has more: "TN-ABI-003: too many
-// devices; 1000 are reported". What to try is the verdict's own.
-std::string cause_of(const tn_diag& diag, tn_status status) {
-  std::string text = diag.msg;
-  text = text.substr(0, text.find("\ntry: "));
-  for (size_t at; (at = text.find("\nwhy: ")) != std::string::npos;) text.replace(at, 6, "; ");
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  if (text.empty()) return tn_status_text(status);
-  char number[16];
-  std::snprintf(number, sizeof number, "-%03u: ", diag.id & 0xFFFF);
-  return diag.id ? std::string("TN-") + kernel::family_name(diag.id >> 16) + number + text : text;
-}
-
 // Those that are only known count too.
 std::vector<KnownFile> in_use(const Runtime& runtime) {
   std::vector<KnownFile> known;
@@ -83,8 +71,7 @@ std::optional<Verdict> attach(Runtime& runtime, PluginSlot* slot, std::shared_pt
   }
   if (status == TN_OK) return std::nullopt;
   slot->table = nullptr;
-  const Code code = status == TN_E_UNAVAILABLE ? Code::OpenUnavailable : Code::OpenError;
-  return verdict(code, cause_of(diag, status), diag.native_code);
+  return not_started(diag, status);
 }
 
 // Steps from query on, the same for files and linked plugins.
@@ -126,6 +113,8 @@ std::string probe_key(const Runtime& runtime, const Candidate& candidate, const 
 // One file's way. What is learnt on the way goes into the slot's entry. It outlives its call where the last step, opening,
 // waits until somebody wants it: hence its own copies.
 class FileBoarding {
+  static constexpr int64_t kAbsentSeconds = 600;
+
  public:
   FileBoarding(Runtime& runtime, PluginSlot* slot, const Candidate& candidate, const BoardingRules& rules)
       : runtime_(runtime), slot_(slot), candidate_(candidate), rules_(rules), trust_(rules_.settings.trust) {}
@@ -205,10 +194,11 @@ class FileBoarding {
     if (rules_.settings.probe == ProbeUse::Off || isolated()) return std::nullopt;  // it never runs in this process
     const ProbeCache cache(rules_.settings.cache_folder);
     key_ = probe_key(runtime_, candidate_, file_, cold_, rules_, true);
-    if (const auto known = cache.find(key_)) {
+    if (auto known = cache.find(key_); known && !stale(*known)) {
       cached_ = tried_ = true;
       report_ = known->report;
       if (known->code == 0) return std::nullopt;
+      if (known->age_s >= 60) known->cause += "; as it said " + std::to_string(known->age_s / 60) + " min ago";
       return verdict(static_cast<Code>(known->code), known->cause, known->native_code);
     }
     const ProbeRun run = try_in_child(false);
@@ -253,8 +243,17 @@ class FileBoarding {
     for (const std::string& fault : unknown_entries(*all)) add_note(fault);
   }
 
+  // What is absent may come without a trace in what the key holds, so that this answer is kept for a while only. It spares every
+  // start, of whatever program, the start of a driver that has nothing to offer.
+  static bool stale(const ProbeRecord& known) { return known.code == static_cast<uint32_t>(Code::OpenUnavailable) && known.age_s >= kAbsentSeconds; }
+
   std::optional<Verdict> remember(const ProbeCache& cache, const ProbeRun& run) {
     ProbeRecord record{cold_.cold.id, 0, run.native_code, run.cause, run.report};
+    if (run.absent) {
+      record.code = static_cast<uint32_t>(Code::OpenUnavailable);
+      cache.keep(key_, record);
+      return verdict(Code::OpenUnavailable, run.cause, run.native_code);
+    }
     if (run.end == ProbeEnd::Safe) {
       cache.keep(key_, record);
       return std::nullopt;

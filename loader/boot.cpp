@@ -87,8 +87,8 @@ tn_status boot(Runtime& runtime, const BootOptions& options, tn_diag* diag) {
   std::lock_guard lock(runtime.plugin_lock());
   if (tn_status s = answer(*board_linked(runtime, TN_REFERENCE_ID, tn_reference_query), diag)) return s;
   runtime.rate_store = make_rate_store(runtime, rules.settings.rates_folder);
-  // Where plugins may keep files of their own; what the user set stays.
-  if (!rules.settings.cache_base.empty() && runtime.config("cache.dir") == nullptr) runtime.set_config("cache.dir", rules.settings.cache_base);
+  // What the setting amounts to, for plugins that keep files there too.
+  runtime.set_config("loader.cache", rules.settings.cache_base.empty() ? "off" : rules.settings.cache_base);
   if (!options.search) return TN_OK;
   if (!rules.settings.forget.empty()) ProbeCache(rules.settings.cache_folder).forget(rules.settings.forget);
   std::vector<KnownFile> refused;

@@ -5,7 +5,8 @@
 //   loader.probe             on (default): a plugin is tried in a child process before it is opened; where no child can be
 //                            started it is used all the same, and its verdict says so. require: then it is refused. off
 //   loader.probe_timeout_ms  of each stage; 10000 by default
-//   loader.cache             full path of the folder for results, or off; default $XDG_CACHE_HOME/tenon, ~/.cache/tenon
+//   loader.cache             full path of the folder for results, or off; default $XDG_CACHE_HOME/tenon, ~/.cache/tenon. Plugins are
+//                            told the folder that it amounts to, under this name
 //   loader.open              asked (default): a plugin whose devices are known from an earlier run is opened when one of them is
 //                            asked for; all: at the start
 //   loader.isolate           ids of plugins, separated by commas, that run in a worker process (loader/isolate); the variable

@@ -39,7 +39,7 @@ struct Reader {
       *out = text;
       return TN_OK;
     }
-    const char* base = host->config != nullptr ? host->config(host->ctx, "cache.dir") : nullptr;
+    const char* base = host->config != nullptr ? host->config(host->ctx, "loader.cache") : nullptr;
     if (base != nullptr && base[0] == '/') *out = std::string(base) + "/kernels";
     return TN_OK;
   }

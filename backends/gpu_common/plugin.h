@@ -6,7 +6,7 @@
 //   NAME.limit.binding_bytes, .param_bytes, .local_bytes, .threads, .groups, .bindings   lower a limit that the device states
 //   NAME.limit.index32       1: kernels are made as if the device had no 64-bit indices
 //   NAME.cache_dir           full path of the folder for compiled kernels, or off. Default: kernels/ in the folder that the host
-//                            states as cache.dir; none where it states none
+//                            states as loader.cache; none where it states none
 //   NAME.cache_bytes         what that folder may hold, 256 MiB by default; the kernels that were not used for longest go first
 #pragma once
 #include <tenon/plugin.h>

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -130,8 +131,11 @@ std::optional<ProbeRecord> ProbeCache::find(const std::string& key) const {
   if (!own_folder(folder_, false)) return std::nullopt;
   const std::string line = one_line(key);
   std::string written_for;
-  auto record = parse(read_small(folder_ + "/" + short_hash(line) + std::string(kSuffix), kRecordBytes), &written_for);
+  const std::string path = folder_ + "/" + short_hash(line) + std::string(kSuffix);
+  auto record = parse(read_small(path, kRecordBytes), &written_for);
   if (!record || written_for != line) return std::nullopt;  // two keys of one hash: the other one's
+  struct stat info {};
+  if (stat(path.c_str(), &info) == 0) record->age_s = std::max<int64_t>(0, time(nullptr) - info.st_mtim.tv_sec);
   return record;
 }
 

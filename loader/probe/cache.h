@@ -21,10 +21,11 @@ namespace tenon::loader {
 
 struct ProbeRecord {
   std::string id;     // of the plugin
-  uint32_t code = 0;  // 0: harmless; else the verdict that stands (crashed-in-probe, probe-timeout)
+  uint32_t code = 0;  // 0: harmless; else the verdict that stands (crashed-in-probe, probe-timeout, open-unavailable)
   int64_t native_code = 0;
   std::string cause;
   std::optional<PluginReport> report = {};  // of one that was taken into use when it was tried
+  int64_t age_s = 0;  // since it was kept; filled by find()
 };
 
 class ProbeCache {

@@ -1,7 +1,8 @@
 // tenon-probe FILE - goes through the whole life of one plugin and names every stage on descriptor 3 before entering it.
 //
 // Run by the loader (probe/run.h), never by people. The plugin gets a real runtime with the linked reference plugin. A
-// refusal in an orderly way ends the probe as well as a success does: the loader meets it again and gives it its name.
+// refusal in an orderly way ends the probe as well as a success does: the loader meets it again and gives it its name, but for
+// what is absent, whose words it takes from here.
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -19,6 +20,7 @@
 #include "loader/probe/gather.h"
 #include "loader/probe/run.h"
 #include "loader/probe/trial.h"
+#include "loader/start_verdict.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 // Signals shall end the process as they do without the sanitizer; what the plugin leaks is not the probe's subject.
@@ -77,7 +79,12 @@ bool board(tenon::kernel::Runtime& runtime, tenon::kernel::PluginSlot* slot, con
   runtime.on_stage = enter;
   tn_diag diag{};
   diag.size = sizeof diag;
-  return runtime.attach(slot, &diag) == TN_OK;
+  const tn_status status = runtime.attach(slot, &diag);
+  if (status == TN_E_UNAVAILABLE) {
+    const Verdict absent = not_started(diag, status);
+    say("absent " + std::to_string(absent.native_code) + " " + absent.cause);
+  }
+  return status == TN_OK;
 }
 
 void probe(const std::string& path) {

@@ -10,10 +10,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <system_error>
 #include <utility>
+
+#include "loader/small_file.h"
 
 extern char** environ;
 
@@ -21,7 +24,7 @@ namespace tenon::loader {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr size_t kOutputLimit = 2048, kRecordLimit = 128 * 1024;
+constexpr size_t kOutputLimit = 2048, kRecordLimit = 128 * 1024, kCauseLimit = 512;
 
 // Both ends are above the descriptors that the child is given, so that placing one there covers no other.
 struct Pipe {
@@ -99,7 +102,7 @@ int start(const ProbeJob& job, const Pipe& records, const Pipe& output, pid_t* o
 
 // What the child has said so far.
 struct Heard {
-  std::string records, output, report;
+  std::string records, output, report, absent;
   std::string stage = "start";
   bool threw = false, done = false;
 
@@ -111,6 +114,7 @@ struct Heard {
       if (line == "done") done = true;
       if (line == "threw") threw = true;
       if (is_report_line(line) && report.size() + line.size() < kRecordLimit) report += line + "\n";
+      if (line.starts_with("absent ")) absent = line.substr(7, kCauseLimit);
       if (!line.starts_with("stage ")) continue;
       const std::string name = line.substr(6);
       // The plugin can write here too: only known names are repeated to people.
@@ -176,6 +180,8 @@ ProbeRun judge(const Heard& heard, Ending ending, int status) {
     return {ProbeEnd::Crashed, "exit status " + std::to_string(WEXITSTATUS(status)) + place + tail, heard.output, WEXITSTATUS(status)};
   }
   if (!heard.done) return {ProbeEnd::Crashed, "it ended" + place + ", without an end record", heard.output, 0};
+  if (const size_t space = heard.absent.find(' '); space != std::string::npos)
+    return {ProbeEnd::Safe, one_line(heard.absent.substr(space + 1)), heard.output, std::strtoll(heard.absent.c_str(), nullptr, 10), {}, true};
   return {ProbeEnd::Safe, {}, heard.output, 0, parse_report(heard.report)};
 }
 

@@ -39,12 +39,13 @@ struct ProbeRun {
   std::string output;          // the first bytes of what it printed
   int64_t native_code = 0;     // signal, exit status or errno
   std::optional<PluginReport> report = {};  // of a plugin that was taken into use there; nothing when it was refused
+  bool absent = false;         // safe, and its open() said TN_E_UNAVAILABLE: cause and native_code are those of the verdict
 };
 
 ProbeRun run_probe(const ProbeJob&);
 
 // ---- the protocol, shared with the child: lines on descriptor kProbePipe --------------------------------------------
-inline constexpr int kProbePipe = 3;       // "stage NAME", lines of the report, "threw", "done"
+inline constexpr int kProbePipe = 3;       // "stage NAME", lines of the report, "absent NUMBER CAUSE", "threw", "done"
 inline constexpr int kProbePlugin = 4;     // the plugin's file, where a descriptor was given
 inline constexpr const char* kProbeStages[] = {"constructor", "query", "open", "kernels", "devices", "supports", "launch", "close", "exit"};
 

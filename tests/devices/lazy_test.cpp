@@ -2,6 +2,7 @@
 // llama.cpp#17266 - the device in use paid ten seconds for another).
 #include <atomic>
 #include <barrier>
+#include <chrono>
 #include <thread>
 
 #include "tests/devices/machine.h"
@@ -308,6 +309,45 @@ TEST(Lazy, a_second_file_of_a_plugin_that_was_not_opened_is_a_duplicate) {
   Tenon t(m);
   EXPECT_EQ(t.names(), "cpu:0 cuda:0");
   EXPECT_EQ(tn_plugin_load(t.rt, copy.c_str(), nullptr, &t.diag), TN_E_EXISTS) << t.diag.msg;
+}
+
+TEST(Lazy, a_plugin_whose_driver_is_absent_is_started_in_its_trial_alone_and_not_again_for_ten_minutes) {
+  Machine m;
+  m.add("cuda", "u=1,p=6500,m=8");
+  m.set("TENON_FAKE_FAIL", "cuda");
+  m.watch();
+  const auto words = [&] {
+    Tenon t(m);
+    const tn_plugin_entry e = t.plugin("cuda");
+    EXPECT_EQ(e.code, 18u);  // open-unavailable
+    EXPECT_EQ(t.names(), "cpu:0");
+    return std::string(e.cause);
+  };
+  const std::string first = words();
+  EXPECT_EQ(m.count("cuda open"), 1u) << "in the child; not once more in this process";
+  EXPECT_EQ(words(), first);
+  EXPECT_EQ(m.count("cuda open"), 1u);
+  const auto older = [&](int minutes) {
+    for (const auto& file : std::filesystem::directory_iterator(m / "cache/tenon/probe"))
+      std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() - std::chrono::minutes(minutes));
+  };
+  older(3);
+  EXPECT_EQ(words(), first + "; as it said 3 min ago");
+  EXPECT_EQ(m.count("cuda open"), 1u);
+  older(11);
+  EXPECT_EQ(words(), first);
+  EXPECT_EQ(m.count("cuda open"), 2u);
+}
+
+TEST(Lazy, a_driver_that_comes_is_found_once_the_answer_is_old_or_forgotten) {
+  Machine m;
+  m.add("cuda", "u=1,p=6500,m=8");
+  m.set("TENON_FAKE_FAIL", "cuda");
+  first_start(m);
+  m.unset("TENON_FAKE_FAIL");
+  EXPECT_EQ(Tenon(m).names(), "cpu:0");
+  m.set("TENON_CONFIG", "loader.forget=test.cuda");
+  EXPECT_EQ(Tenon(m).names(), "cpu:0 cuda:0");
 }
 
 TEST(Lazy, listing_and_choosing_go_on_in_other_threads_while_a_plugin_says_something_new) {

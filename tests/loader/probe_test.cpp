@@ -50,6 +50,14 @@ TEST(Probe, of_a_plugin_that_is_refused_in_an_orderly_way_is_safe) {
   }
 }
 
+TEST(Probe, of_a_plugin_whose_driver_is_absent_has_the_verdicts_words) {
+  const ProbeRun run = run_probe({TENON_PROBE, FIXTURE_DIR "/unavailable.so", -1, 10000, false});
+  EXPECT_TRUE(run.absent);
+  EXPECT_EQ(run.cause, "libdriver.so.7 is absent");
+  EXPECT_EQ(run.native_code, 42);
+  EXPECT_FALSE(run_probe({TENON_PROBE, FIXTURE_DIR "/open_error.so", -1, 10000, false}).absent);
+}
+
 TEST(Probe, opens_the_descriptor_it_is_given) {
   const int fd = open(FIXTURE_DIR "/good.so", O_RDONLY | O_CLOEXEC);
   TempFolder t;

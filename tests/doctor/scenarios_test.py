@@ -107,7 +107,7 @@ class Scenarios(Doctor):
 
 
 class Says(Scenarios):
-    def test_pocl_and_lavapipe_are_there_run_on_the_processor_and_are_not_used(self):
+    def test_pocl_and_lavapipe_are_there_and_run_on_the_processor(self):
         self.scene("pocl_and_lavapipe")
         for check in ("opencl pocl", "vulkan lvp"):
             row = self.row(check)

@@ -7,7 +7,7 @@
 //   unit busy for 64 cycles and leaves the rest of the core idle. There the side work is done: the previous micro tile's way to
 //   C, and the storing of the columns of B that come next.
 // Blocked, else: the running sums of a kBlockRows x kBlockCols piece of C stay in L2. No side work: in a depth of one panel, where
-//   all is in L2, the instructions between the steps cost what they save (512: 1 to 3 % slower).
+//   all is in L2, the instructions between the steps cost more than they save (512: 1 to 10 % slower).
 #include "backends/cpu/amx/amx.h"
 
 #include <cstring>
@@ -110,13 +110,12 @@ TENON_AMX void micro_tile(const Micro& m, Side side) {
 }
 
 struct Sizes {
-  int64_t element, depth, k_padded, n_padded, block_rows, a_bytes, b_bytes, c_bytes;
+  int64_t element, depth, k_padded, block_rows, a_bytes, b_bytes, c_bytes;
   bool deep;
   explicit Sizes(const AmxProduct& p) {
     element = p.bf16 ? 2 : 1;
     depth = kDepthBytes / element;
     k_padded = round_up(std::max<int64_t>(p.k, 1) * element, 64);
-    n_padded = round_up(p.n, 32);
     deep = k_padded > kDepthBytes && k_padded <= kDeepBytes;
     // Half as many rows leave less of A to be stored before the tiles can begin; but B passes by twice as often.
     block_rows = deep ? kDeepBlockRows : kBlockRows;

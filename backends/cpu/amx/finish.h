@@ -14,7 +14,7 @@ TENON_AMX inline __m256i to_bf16(__m512 x) {
 }
 
 // Rows of it are rounded and stored a few at a time, between the steps of the next micro tile, where the tile unit hides the
-// work: done at one go it takes a fifth of a tile's time.
+// work, or at one go.
 struct Finish {
   const char* tiles = nullptr;        // 2 x 2 tiles of 1 KiB
   char* c = nullptr;                  // of its first row and column

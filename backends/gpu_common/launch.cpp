@@ -81,8 +81,7 @@ tn_status run_launch(tn_dev_queue* q, const Plan& plan, const tn_view* views, co
     for (int i = 0; i < 3; ++i) d.groups[i] = static_cast<uint32_t>(s.step.groups[i]), d.group[i] = spec.group[i];
     if (st == TN_OK) st = q->stream->dispatch(d, &words);
     if (st == TN_OK) continue;
-    if (diag != nullptr) *diag = words;
-    return q->slot->told(*q->opened->device, st, &words);
+    return q->slot->told(*q->opened->device, st, words, diag);
   }
   return TN_OK;
 }

@@ -49,10 +49,8 @@ tn_status alloc(tn_device* device, uint32_t space, uint64_t bytes, uint64_t alig
     auto block = std::make_unique<Block>(Block{slot, device->opened, 0, 0, nullptr});
     const uint64_t whole = (std::max<uint64_t>(bytes, 1) + 15) / 16 * 16;  // whole words for fills and vectors at the end
     tn_diag words{};
-    if (tn_status s = device->opened->device->alloc(whole, std::max<uint64_t>(align, kAlign), space == 1, &memory, &words); s != TN_OK) {
-      if (diag != nullptr) *diag = words;
-      return slot->told(*device->opened->device, s, &words);
-    }
+    if (tn_status s = device->opened->device->alloc(whole, std::max<uint64_t>(align, kAlign), space == 1, &memory, &words); s != TN_OK)
+      return slot->told(*device->opened->device, s, words, diag);
     block->handle = memory.handle, block->bytes = whole, block->host = static_cast<char*>(memory.host);
     *out = {static_cast<uint64_t>(reinterpret_cast<uintptr_t>(block.release())), memory.dev_addr, bytes, memory.host, space, 0};
     slot->owner->live.fetch_add(1);

@@ -40,8 +40,7 @@ tn_status run_copy(tn_dev_queue* q, const tn_view& dst, const tn_view& src, bool
   if (only_check) return TN_OK;
   tn_diag words{};
   const tn_status s = q->stream->copy(to, from, dst.bytes, &words);
-  if (s != TN_OK && diag != nullptr) *diag = words;
-  return q->slot->told(*q->opened->device, s, &words);
+  return q->slot->told(*q->opened->device, s, words, diag);
 }
 
 // Puts a fence behind the work so far and makes it known to all who wait for the value.
@@ -51,11 +50,7 @@ tn_status run_signal(tn_dev_queue* q, const std::shared_ptr<tn_dev_timeline>& t,
   tn_diag words{};
   tn_status s = readback(q, &words);
   if (s == TN_OK) s = q->stream->fence(&p.fence, &words);
-  q->slot->told(*q->opened->device, s, &words);
-  if (s != TN_OK) {
-    if (diag != nullptr) *diag = words;
-    return s;
-  }
+  if (s != TN_OK) return q->slot->told(*q->opened->device, s, words, diag);
   p.words = std::move(q->words), q->words.clear();
   p.failed = q->failed, p.failure = q->failure;
   q->failed = false;
@@ -96,7 +91,7 @@ void run_one(tn_dev_queue* q, const Deferred& d, Aftermath* after) {
 
 // The work before p has finished, well or not.
 void finish(tn_dev_queue* q, Pending& p, tn_status status, const tn_diag& words, Aftermath* after) {
-  q->slot->told(*q->opened->device, status, &words);
+  q->slot->told(*q->opened->device, status, words, nullptr);
   if (status != TN_OK && status != TN_E_DEVICE_LOST && !p.failed) p.failed = true, p.failure = words;
   for (const FailureWord& w : p.words) {
     if (p.failed || status != TN_OK || w.word[0] == 0) continue;
@@ -264,10 +259,8 @@ tn_status queue_open(tn_device* device, uint32_t, int32_t priority, tn_dev_queue
     auto q = std::make_shared<tn_dev_queue>();
     q->slot = slot, q->opened = device->opened;
     tn_diag words{};
-    if (tn_status s = q->opened->device->open_stream(priority, &q->stream, &words); s != TN_OK) {
-      if (diag != nullptr) *diag = words;
-      return slot->told(*q->opened->device, s, &words);
-    }
+    if (tn_status s = q->opened->device->open_stream(priority, &q->stream, &words); s != TN_OK)
+      return slot->told(*q->opened->device, s, words, diag);
     q->waiter = std::thread(waiter_loop, q.get());
     q->self = q;
     slot->owner->live.fetch_add(1);

@@ -60,10 +60,8 @@ tn_status build(tn_instance* self, uint32_t row, Slot* slot, const std::shared_p
     if (tn_status s = check_step(step, op, n_views + (recipe.workspace_bytes != 0 ? 1 : 0), diag); s != TN_OK) return s;
     PlanStep made;
     tn_diag words{};
-    if (tn_status s = opened->kernels->get(step.spec, slot->caps, &made.kernel, &words); s != TN_OK) {
-      if (diag != nullptr) *diag = words;
-      return slot->told(*opened->device, s, &words);
-    }
+    if (tn_status s = opened->kernels->get(step.spec, slot->caps, &made.kernel, &words); s != TN_OK)
+      return slot->told(*opened->device, s, words, diag);
     made.step = std::move(step);
     plan->steps.push_back(std::move(made));
   }

@@ -13,15 +13,17 @@ void Slot::lose(const tn_diag* words) {
   const std::lock_guard lock(mutex);
   if (!lost.load()) {
     if (words != nullptr && words->len != 0) loss = *words, loss.status = TN_E_DEVICE_LOST;
-    else report(&loss, TN_E_DEVICE_LOST, kErrBusy, "%s:%u was lost\nwhy: the driver says so, without words\ntry: go on with another device, or load the plugin again", owner->name, index);
+    else report(&loss, TN_E_DEVICE_LOST, kErrLost, "%s:%u was lost\nwhy: the driver says so, without words\ntry: go on with another device, or load the plugin again", owner->name, index);
     lost.store(true, std::memory_order_release);
   }
   for (tn_dev_timeline* t : timelines) t->changed.notify_all();  // they look up from time to time besides
 }
 
-tn_status Slot::told(Device& device, tn_status status, const tn_diag* words) {
-  if (status == TN_OK || status == TN_E_TIMEOUT) return status;
-  if (status == TN_E_DEVICE_LOST) return lose(words), status;
+tn_status Slot::told(Device& device, tn_status status, const tn_diag& words, tn_diag* diag) {
+  if (status == TN_OK) return status;
+  if (status == TN_E_DEVICE_LOST) return lose(&words), alive(diag);
+  if (diag != nullptr) *diag = words;
+  if (status == TN_E_TIMEOUT) return status;
   tn_diag said{};
   if (device.health(&said) == TN_E_DEVICE_LOST) lose(&said);
   return status;

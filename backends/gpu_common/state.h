@@ -44,8 +44,9 @@ struct Slot {
   // TN_OK, or TN_E_DEVICE_LOST with the words of the loss: what every entry answers from then on.
   tn_status alive(tn_diag*) const;
   void lose(const tn_diag* words);
-  // Notes a loss that a driver's answer tells of; asks the driver's health after other failures. Returns `status`.
-  tn_status told(Device&, tn_status status, const tn_diag* words);
+  // What a driver answered, for the caller: fills diag with its words. Notes a loss that the answer tells of, and asks the
+  // driver's health after other failures. Returns `status`.
+  tn_status told(Device&, tn_status status, const tn_diag& words, tn_diag* diag);
   tn_status open(std::shared_ptr<Opened>* out, tn_diag*);
 };
 

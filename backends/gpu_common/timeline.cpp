@@ -79,8 +79,7 @@ tn_status wait_there(tn_dev_queue* q, tn_dev_timeline* t, uint64_t value, bool* 
     *blocked = true;
     return TN_OK;
   }
-  if (s != TN_OK && diag != nullptr) *diag = words;
-  return q->slot->told(*q->opened->device, s, &words);
+  return q->slot->told(*q->opened->device, s, words, diag);
 }
 
 void advance(tn_dev_timeline* t, uint64_t value, const tn_diag* failure, Aftermath* after) {

@@ -12,7 +12,7 @@ namespace tenon::gpu::test {
 
 struct Fake {
   static Fake& get();
-  std::atomic<bool> lost{false}, corrupt{false};
+  std::atomic<bool> lost{false}, corrupt{false}, mute{false};  // mute: lost without words
   std::atomic<int> compiles{0}, kernels{0}, devices{2}, blocks{0};
   std::atomic<uint64_t> binding_align{16}, max_alloc{1 << 20};
   std::atomic<bool> differ{false};  // the second device has less local memory

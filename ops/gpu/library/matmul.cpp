@@ -241,7 +241,7 @@ class Builder {
   }
 
   // The shape of one piece: where results go to, and operands that were packed.
-  MatmulShape piece_shape(const Piece& p, int64_t first_part) const {
+  MatmulShape piece_shape(const Piece& p, int64_t first_part, bool packed) const {
     MatmulShape s = s_;
     auto dense = [&](Access* x, std::initializer_list<int> inner, bool over_batches) {
       int64_t below = 1;
@@ -258,13 +258,13 @@ class Builder {
       s.space.access.push_back(part);
       s.to_parts = true;
     }
-    if (pack_a_) {
+    if (packed && pack_a_) {
       Access& a = s.space.access[0];
       const bool over = batched(a);
       a.view = out_->n_views, a.dtype = TN_F32, a.base = a_at_, a.stride[s.m_axis()] = 0, a.stride[s.k_axis()] = 0;
       dense(&a, {s.k_axis(), s.m_axis()}, over);
     }
-    if (pack_b_) {
+    if (packed && pack_b_) {
       // Panels: within one, depth goes up by its width; the body adds the panel's start.
       Access& b = s.space.access[1];
       const bool over = batched(b);
@@ -296,16 +296,20 @@ class Builder {
     return status;
   }
 
+  // A block is whole rows, and whole columns where b is not packed: what a cut leaves smaller is multiplied element by element.
+  bool holds_a_block(const Piece& p) const { return p.size[s_.m_axis()] >= kBlockRows && (pack_b_ || p.size[s_.n_axis()] >= block_columns(caps_)); }
+
   tn_status add_product(const Piece& p, int64_t first_part) {
+    const bool block = kind_ == Kind::Block && holds_a_block(p);
     for (bool left : {true, false})
-      if (left ? pack_a_ : pack_b_)
+      if (block && (left ? pack_a_ : pack_b_))
         if (tn_status status = add_pack(p, left); status != TN_OK) return status;
-    MatmulShape s = piece_shape(p, first_part);
+    MatmulShape s = piece_shape(p, first_part, block);
     at_own_origin(&s, p, out_->n_views);
     Step step;
     tn_status status = TN_OK;
     if (kind_ == Kind::Tiled) step = matmul_tiled_step(s, p, *tile_);
-    else if (kind_ == Kind::Block) step = matmul_block_step(caps_, s, p, pack_b_);
+    else if (block) step = matmul_block_step(caps_, s, p, pack_b_);
     else status = matmul_direct_step(caps_, s, p, &step, diag_);
     if (status == TN_OK) out_->steps.push_back(std::move(step));
     return status;

@@ -81,13 +81,15 @@ tn_status op_space(const tn_op& op, ReduceStep* r, tn_diag* diag) {
   return TN_OK;
 }
 
+uint32_t few_threads(const Caps& caps) { return std::bit_floor(std::clamp<uint32_t>(std::min(caps.max_threads, caps.max_group[0]), 1, 64)); }
+
 // How a pass runs on this device: form, threads, lanes and chunks, from its sizes and strides.
 void choose(const Caps& caps, int64_t kept, int64_t gone, ReduceStep* r, bool may_chunk) {
   const Access& x = r->space.access[0];
   const int64_t along = std::llabs(x.stride[r->kept + r->gone - 1]), across = std::llabs(x.stride[r->kept - 1]);
   const bool side_by_side = kept > 1 && across != 0 && across < along;  // neighbours in memory are neighbouring outputs
   const bool processor = caps.device_class == DeviceClass::Processor;
-  r->threads = std::bit_floor(std::clamp<uint32_t>(std::min(caps.max_threads, caps.max_group[0]), 1, 64));
+  r->threads = few_threads(caps);
   const int64_t busy = processor ? int64_t{caps.compute_units} * 4 : int64_t{caps.compute_units} * 1024;
   int64_t chunks = 1;
   if (processor) {
@@ -158,6 +160,7 @@ class Builder {
     for (int d = first_.kept; d < first_.space.rank; ++d) first_.space.dim[d] = 1;
     int64_t block[kMaxAxes];
     if (!cut_pass(caps_, first_, block, false)) return too_far();
+    first_.threads = few_threads(caps_);
     empty_ = true;
     return pass(first_, block, {});
   }

@@ -29,7 +29,7 @@ struct ReduceStep {
   const tn_program *pre = nullptr, *post = nullptr;
   bool from_parts = false, to_parts = false;
   bool grouped = false;        // form
-  uint32_t threads = 64;       // of a work-group
+  uint32_t threads = 1;        // of a work-group
   int lanes = 1;
   uint32_t chunks = 1;
 };
